@@ -1,0 +1,9 @@
+//! observer: predicted and actual promotion of a kernel's multi-gen LRU, side by side.
+
+pub mod capture;
+pub mod kernel;
+pub mod model;
+pub mod report;
+pub mod session;
+pub mod stream;
+pub mod tui;

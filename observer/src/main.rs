@@ -1,0 +1,2 @@
+//! The `observer` command.
+fn main() {}

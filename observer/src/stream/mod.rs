@@ -1,0 +1,4 @@
+//! Events, and how they are stored.
+
+pub mod event;
+pub mod header;
