@@ -34,7 +34,8 @@ pub struct Program {
 pub const INIT: Program = Program { package: "guest-init", name: "guest-init" };
 
 /// The programs a guest finds in its `/bin` unless asked otherwise.
-pub const PROGRAMS: [Program; 1] = [Program { package: "observer", name: "observer" }];
+pub const PROGRAMS: [Program; 2] =
+    [Program { package: "observer", name: "observer" }, Program { package: "observer-tests", name: "workload" }];
 
 /// A file of the host that goes into the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
