@@ -106,7 +106,7 @@ pub fn busybox() -> Result<PathBuf> {
     let _lock = cache::lock("busybox")?;
     if !folder.exists() {
         let suite = Suite::open(BUSYBOX_SUITE)?;
-        suite.unpack(&[suite.show("busybox-static")?], &folder)?;
+        suite.unpack(&[suite.show("busybox-static")?], None, &folder)?;
     }
     let places = ["usr/bin/busybox", "bin/busybox"].map(|place| folder.join(place));
     places.into_iter().find(|place| place.is_file()).with_context(|| format!("no busybox in {}", folder.display()))
