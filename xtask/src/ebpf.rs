@@ -2,6 +2,7 @@
 
 mod sources;
 pub mod toolchain;
+pub mod wrapper;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,6 +86,7 @@ fn compile(root: &Path, toolchain: &Toolchain) -> Result<Vec<u8>> {
     }
     flags.push(format!("--remap-path-prefix={}=/rust", toolchain.sysroot.display()));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    wrapper::wrap(&mut cargo)?;
     shell::run(&mut cargo).context("the eBPF programs did not build")?;
     let built = target.join(TARGET).join("release").join(BINARY);
     fs::read(&built).with_context(|| built.display().to_string())

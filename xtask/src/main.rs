@@ -23,6 +23,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if xtask::ebpf::wrapper::is_wanted() {
+        eprintln!("xtask: {:#}", xtask::ebpf::wrapper::run());
+        return ExitCode::FAILURE;
+    }
     let outcome = match Cli::parse().command {
         Command::Ebpf(args) => commands::ebpf::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
