@@ -102,13 +102,12 @@ pub fn trusted(frame: &Frame) -> bool {
     })
 }
 
-/// Pages of a lruvec by age × type, and whether the kernel counted them itself (otherwise they are the folios tracked).
+/// Pages of a lruvec by age × type, and whether the kernel counted them itself: otherwise they are the folios tracked, which
+/// have an age only if the generation bits are proven.
 #[must_use]
-pub fn pages(lruvec: &LruvecFrame) -> ([[u64; 2]; 4], bool) {
-    match lruvec.pages {
-        Some(pages) => (pages, true),
-        None => (lruvec.actual.by_age, false),
-    }
+pub fn pages(lruvec: &LruvecFrame, known: &Known) -> Option<([[u64; 2]; 4], bool)> {
+    let tracked = (known.predictions() && lruvec.actual.by_age.iter().flatten().any(|n| *n > 0)).then_some((lruvec.actual.by_age, false));
+    lruvec.pages.map(|pages| (pages, true)).or(tracked)
 }
 
 /// All divergence of one rule set on a file in one number, for sorting.

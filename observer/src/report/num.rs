@@ -81,6 +81,16 @@ pub fn to_u64(x: f64) -> u64 {
     if x.is_finite() { x.max(0.0) as u64 } else { 0 }
 }
 
+/// `part` of `whole` as a number of `steps`, rounded: how many cells of a bar. No part is more than the whole.
+#[must_use]
+pub fn steps(part: f64, whole: f64, steps: usize) -> usize {
+    if !(part > 0.0 && whole > 0.0) {
+        return 0;
+    }
+    let n = to_u64((part / whole).min(1.0) * steps as f64 + 0.5);
+    usize::try_from(n).unwrap_or(steps)
+}
+
 /// `part` of `whole` in percent with two decimals. Rounded down, so that only a full match reads `100 %`, and never to a
 /// bare zero while there is a part.
 #[must_use]

@@ -18,7 +18,7 @@ fn verdict_names_what_was_kept_and_what_came_back() {
     let d = FileDivergence { would_keep: 1_204, avoidable: 310, ..FileDivergence::default() };
     let v = verdict_of(d, |_| ());
     assert_eq!(v.long, "fg-v4 keeps 1,204 pages the kernel evicted; 310 came back");
-    assert_eq!(v.short, "keeps 1,204 evicted, 310 back");
+    assert_eq!(v.short, "keeps 1,204; 310 came back");
     assert_eq!(v.leaning, Leaning::Better);
 }
 

@@ -143,17 +143,13 @@ fn of_other(rules: &RuleFrame, d: &FileDivergence, file: &FileFrame, known: &Kno
     if d.would_keep > 0 {
         let (kept, kept_short) = (pages(d.would_keep), short(d.would_keep));
         let (leaning, back, back_short) = if d.avoidable > 0 {
-            (Leaning::Better, format!("; {} came back", grouped(d.avoidable)), format!(", {} back", short(d.avoidable)))
+            (Leaning::Better, format!("; {} came back", grouped(d.avoidable)), format!("; {} came back", short(d.avoidable)))
         } else if known.refaults {
-            (Leaning::Differs, "; none came back so far".to_owned(), ", none back".to_owned())
+            (Leaning::Differs, "; none came back so far".to_owned(), "; none came back".to_owned())
         } else {
             (Leaning::Differs, "; whether any came back is unknown".to_owned(), String::new())
         };
-        return Verdict::new(
-            leaning,
-            format!("{name} keeps {kept} the kernel evicted{back}"),
-            format!("keeps {kept_short} evicted{back_short}"),
-        );
+        return Verdict::new(leaning, format!("{name} keeps {kept} the kernel evicted{back}"), format!("keeps {kept_short}{back_short}"));
     }
     match (d.only_predicted, d.only_actual) {
         (0, 0) => same(d, file),
@@ -218,16 +214,20 @@ pub fn rules(frame: &Frame, known: &Known, rule: &RuleFrame) -> Verdict {
     }
     let kept = format!("{name} keeps {} of {} evictions judged", grouped(e.would_keep), grouped(e.scored));
     match (known.refaults || r.actual > 0, r.avoidable) {
-        (false, _) => {
-            Verdict::new(Leaning::Differs, format!("{kept}; refaults are not seen here"), format!("keeps {}", short(e.would_keep)))
-        }
-        (true, 0) => {
-            Verdict::new(Leaning::Differs, format!("{kept}; none came back so far"), format!("keeps {}, none back", short(e.would_keep)))
-        }
+        (false, _) => Verdict::new(
+            Leaning::Differs,
+            format!("{kept}; refaults are not seen here"),
+            format!("keeps {} of {} evicted; refaults unseen", short(e.would_keep), short(e.scored)),
+        ),
+        (true, 0) => Verdict::new(
+            Leaning::Differs,
+            format!("{kept}; none came back so far"),
+            format!("keeps {} of {} evicted; none came back", short(e.would_keep), short(e.scored)),
+        ),
         (true, n) => Verdict::new(
             Leaning::Better,
             format!("{kept}; {} of {} refaults were avoidable", grouped(n), grouped(r.actual)),
-            format!("keeps {}, {} back", short(e.would_keep), short(n)),
+            format!("keeps {} of {} evicted; {} of {} refaults avoidable", short(e.would_keep), short(e.scored), short(n), short(r.actual)),
         ),
     }
 }
