@@ -92,6 +92,17 @@ pub fn own(frame: &Frame) -> Option<&RuleFrame> {
     frame.rules.iter().find(|r| r.own)
 }
 
+/// Index of the rule set that is shown first: FG v4, or the newest other FG, or the last in the list.
+#[must_use]
+pub fn featured(frame: &Frame) -> Option<usize> {
+    let rules = &frame.rules;
+    rules
+        .iter()
+        .position(|r| r.name == "fg-v4")
+        .or_else(|| rules.iter().rposition(|r| r.name.starts_with("fg")))
+        .or_else(|| rules.len().checked_sub(1))
+}
+
 /// Whether the tool's model of this kernel fits well enough to conclude anything from it. True while nothing is scored:
 /// then there is nothing to conclude from either, and the verdict says that.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::known::Known;
+use super::known::{self, Known};
 use super::verdict;
 use crate::session::frame::{Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind};
 use crate::stream::header::{Hook, Lru, OwnRules};
@@ -24,6 +24,7 @@ pub struct Summary {
     pub(super) calibration: CalibrationState,
     pub(super) hooks: Vec<Hook>,
     pub(super) rules: Vec<Rules>,
+    pub(super) featured: Option<String>,
     pub(super) lruvecs: Vec<Lruvec>,
     pub(super) files: Vec<File>,
     pub(super) counters: Vec<Counter>,
@@ -228,6 +229,7 @@ impl Summary {
             calibration: calibration(&frame.calibration),
             hooks: h.hooks.clone(),
             rules: frame.rules.iter().map(|r| rules(frame, &known, r)).collect(),
+            featured: known::featured(frame).map(|i| frame.rules[i].name.clone()),
             lruvecs: frame.lruvecs.iter().map(|l| lruvec(frame, &known, l)).collect(),
             files: frame.files.iter().take(FILES).map(|f| file(frame, &known, f)).collect(),
             counters: frame.counters.iter().map(|c| Counter { cgroup: c.cgroup.clone(), name: c.name.clone(), delta: c.delta }).collect(),

@@ -11,7 +11,7 @@ const WIDTH: usize = 78;
 /// Column at which what a line says begins.
 const INDENT: usize = 11;
 /// Lruvecs and files shown; JSON has more.
-const LRUVECS: usize = 4;
+const LRUVECS: usize = 3;
 const FILES: usize = 5;
 
 /// Renders it.
@@ -74,7 +74,10 @@ fn source(out: &mut String, s: &Summary) -> fmt::Result {
             write!(what, " ({})", by_cpu.join(", "))?;
         }
     }
-    write!(what, ", 1/{} of folios seen", src.sampling)?;
+    match src.sampling {
+        0 | 1 => what.push_str(", every folio seen"),
+        n => write!(what, ", 1/{n} of folios seen")?,
+    }
     item(out, "source", &what)?;
     if !src.filter.is_empty() {
         item(out, "", &format!("only cgroup {}", src.filter))?;
@@ -156,6 +159,9 @@ fn fidelity(out: &mut String, s: &Summary) -> fmt::Result {
         return item(out, "fidelity", &format!("{UNKNOWN} (no model of this kernel's own rules)"));
     };
     let f = &own.fidelity;
+    if matches!(s.calibration, CalibrationState::Pending { .. } | CalibrationState::Contradicted { .. }) {
+        return item(out, "fidelity", &format!("{UNKNOWN} (the flags cannot be read for certain yet)"));
+    }
     item(
         out,
         "fidelity",
@@ -173,7 +179,7 @@ fn fidelity(out: &mut String, s: &Summary) -> fmt::Result {
 fn rules(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{:18}------------- promotions ------------   evictions    refaults", "")?;
-    writeln!(out, "{:18}predict actual  both only-it only-krn  judged keeps avoidable", "rules (* kernel's)")?;
+    writeln!(out, "{:18}predict actual  both only-it only-krn  judged keeps avoidable", "rules (* own)")?;
     for r in &s.rules {
         let (p, e) = (&r.promotions, &r.evictions);
         let name = if r.own { format!("{} *", r.name) } else { r.name.clone() };
@@ -197,10 +203,14 @@ fn rules(out: &mut String, s: &Summary) -> fmt::Result {
     if let Some(r) = s.rules.first() {
         writeln!(out, "{:70} {}", "refaults in all", pad_start(&short_or(r.refaults.actual), 7))?;
     }
-    for r in s.rules.iter().filter(|r| !r.own) {
-        item(out, "", &r.verdict)?;
+    match featured(s) {
+        Some(r) => item(out, "", &r.verdict),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn featured(s: &Summary) -> Option<&super::summary::Rules> {
+    s.rules.iter().find(|r| Some(&r.name) == s.featured.as_ref())
 }
 
 fn lruvecs(out: &mut String, s: &Summary) -> fmt::Result {
@@ -251,8 +261,7 @@ fn lruvec_rows(out: &mut String, l: &Lruvec, lru: Lru) -> fmt::Result {
 }
 
 fn files(out: &mut String, s: &Summary) -> fmt::Result {
-    // The file table is about one rule set; the last in the list is the newest proposal.
-    let Some(rule) = s.rules.iter().rev().find(|r| !r.own).or_else(|| s.rules.last()) else { return Ok(()) };
+    let Some(rule) = featured(s) else { return Ok(()) };
     writeln!(out)?;
     writeln!(out, "{}  both only-it only-krn keeps avoidable", pad_end(&format!("files where {} and the kernel differ", rule.name), 40))?;
     for f in s.files.iter().take(FILES) {
@@ -267,7 +276,10 @@ fn files(out: &mut String, s: &Summary) -> fmt::Result {
             pad_start(&short_or(d.would_keep), 5),
             pad_start(&short_or(d.avoidable), 9),
         )?;
-        writeln!(out, "    {}", d.verdict)?;
+        // Where nothing may be predicted the dashes have said so.
+        if d.both.is_some() {
+            writeln!(out, "    {}", d.verdict)?;
+        }
     }
     match s.files.len() {
         0 => writeln!(out, "  none seen"),

@@ -53,7 +53,7 @@ pub(super) const BINDINGS: &[Binding] = &[
     key(&[Char('s')], "s", "sort the pane by the next column", Action::Sort),
     key(&[Char('/')], "/", "filter the pane by name", Action::Filter),
     key(&[Char('v')], "v", "tiers or references, where there is room for one", Action::NextPlaces),
-    key(&[Char('h')], "h", "hooks: what is seen and what is unknown", Action::Hooks),
+    key(&[Char('h')], "h", "source and hooks: what is seen, what is unknown", Action::Hooks),
     key(&[Char('T')], "T", "next theme", Action::NextTheme),
     replay(&[Char('+'), Char('=')], "+", "faster", Action::Faster),
     replay(&[Char('-')], "-", "slower", Action::Slower),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use ratatui::crossterm::event::Event;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -55,7 +56,11 @@ pub async fn run(mut frames: watch::Receiver<Arc<Frame>>, controls: mpsc::Sender
                         Err(TrySendError::Full(_)) => app.notice("busy; try again"),
                         Err(TrySendError::Closed(_)) => app.notice("the source has ended"),
                     },
-                    Some(Effect::Suspend) => if let Err(e) = screen.suspend() { break Err(e) },
+                    Some(Effect::Suspend) => {
+                        if let Err(e) = screen.suspend() { break Err(e) }
+                        let (w, h) = screen.size();
+                        app.on_event(&Event::Resize(w, h));
+                    }
                     Some(Effect::Redraw) => if let Err(e) = screen.redraw() { break Err(e) },
                 }
             }

@@ -168,16 +168,10 @@ impl State {
         Theme::new(if self.no_color { Look::Mono } else { self.look }, self.depth)
     }
 
-    /// Index of the rule set compared with: the user's choice, or FG v4, or any FG, or the last.
+    /// Index of the rule set compared with: the user's choice, or the one shown first.
     pub(super) fn rule(&self, frame: &Frame) -> Option<usize> {
-        let rules = &frame.rules;
-        let named = |name: &str| rules.iter().position(|r| r.name == name);
-        self.rule
-            .as_deref()
-            .and_then(named)
-            .or_else(|| named("fg-v4"))
-            .or_else(|| rules.iter().rposition(|r| r.name.starts_with("fg")))
-            .or_else(|| rules.len().checked_sub(1))
+        let named = self.rule.as_deref().and_then(|name| frame.rules.iter().position(|r| r.name == name));
+        named.or_else(|| known::featured(frame))
     }
 
     /// The lruvec shown; None for all.

@@ -375,9 +375,28 @@ fn popups_scroll_to_their_end_and_back() {
 }
 
 #[test]
+fn a_popup_keeps_what_is_below_as_it_is() {
+    let mut desk = Desk::new(fixture::recording(), 120, 40);
+    let before = desk.screen();
+    desk.keys("?\ts/vjj\x1b");
+    assert_eq!(desk.screen(), before);
+    // But time goes on, and rule sets turn.
+    desk.keys("\t\nr").shows("where 7.3 and the kernel differ");
+}
+
+#[test]
 fn names_cannot_write_to_the_terminal() {
     let mut frame = fixture::recording();
     frame.files[0].name = "/a\x1b[2Jb".into();
     let desk = Desk::new(frame, 120, 40);
     desk.shows("/a\\x1b[2Jb");
+}
+
+#[test]
+fn a_long_note_is_whole_in_the_hooks_popup() {
+    let mut frame = fixture::recording();
+    frame.source.note = format!("{} end of note", "a note that is longer than the screen is wide ".repeat(3));
+    let mut desk = Desk::new(frame, 80, 24);
+    desk.hides("end of note");
+    desk.keys("h").shows("end of note");
 }

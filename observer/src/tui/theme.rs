@@ -4,7 +4,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 /// A set of styles to choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Look {
     /// Blue and orange on the terminal's own background.
     #[default]

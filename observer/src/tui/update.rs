@@ -49,6 +49,8 @@ pub(super) fn update(state: &mut State, frame: &Frame, action: Action) -> Option
                 scroll(state, frame, i64::from(u16::MAX));
                 return None;
             }
+            // What lies below is out of sight, and stays as it is.
+            Action::NextPane | Action::Sort | Action::Filter | Action::NextPlaces => return None,
             _ => (),
         },
         Mode::Panes => (),

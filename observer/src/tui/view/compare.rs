@@ -39,7 +39,8 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     let t = ctx.theme;
     let scope = scope::of(ctx);
     let cols = Columns::of(pen.width());
-    pen.title(0, &format!("pages by generation · {}", scope.name), "▒ anon █ file", false, t.dim, t.strong);
+    let order = if cols.delta.is_some() { ", youngest first" } else { "" };
+    pen.title(0, &format!("tracked pages{order} · {}", scope.name), "▒ anon █ file", false, t.dim, t.strong);
     heads(ctx, pen, cols);
     let rows = Rows::of(pen.height());
     let mut y = 2;

@@ -52,6 +52,10 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     pen.flow(0, &what);
 
     let fidelity = match own {
+        // A score of flags that may be read wrongly is none.
+        _ if !ctx.known.predictions() => {
+            vec![Piece::new(0, "fidelity –", t.strong), Piece::new(6, "layout not proven", t.plain)]
+        }
         Some(r) if r.fidelity.scored > 0 => {
             let f = r.fidelity;
             let style = if known::trusted(ctx.frame) { t.strong } else { t.alarm };

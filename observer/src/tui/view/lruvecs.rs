@@ -23,7 +23,8 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     let body = pen.height().saturating_sub(1);
     // Where rows are few, the list has them.
     let detail = if body >= DETAIL + 4 { DETAIL } else { 0 };
-    let rows = body - detail;
+    // The chosen one's part follows the list, so that the eye need not jump on a tall screen.
+    let rows = (body - detail).min(list.len() + 2);
     let selected = ctx.state.lruvec.and_then(|key| list.iter().position(|l| l.key == key)).map_or(0, |i| i + 1);
     let first = first_row(selected, list.len() + 1, rows);
     let nodes = ctx.frame.lruvecs.iter().any(|l| l.node != ctx.frame.lruvecs[0].node);

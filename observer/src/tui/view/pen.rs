@@ -93,12 +93,13 @@ impl<'a> Pen<'a> {
     /// A pane's top line: `─ name ─────── note ─`, heavy when it has the focus.
     pub(super) fn title(&mut self, y: usize, name: &str, note: &str, focus: bool, line: Style, words: Style) {
         let stroke = if focus { "━" } else { "─" };
-        self.text(0, y, &stroke.repeat(self.width()), line);
-        let end = self.text(2, y, &format!(" {} ", num::cut_end(name, self.width().saturating_sub(5))), words);
-        let room = self.width().saturating_sub(end + 3);
-        if !note.is_empty() && room >= num::width(note) {
-            self.right(self.width().saturating_sub(1), y, &format!(" {note} "), line);
-        }
+        let width = self.width();
+        let x = self.text(0, y, &stroke.repeat(2.min(width)), line);
+        let x = self.text(x, y, &format!(" {} ", num::cut_end(name, width.saturating_sub(x + 3))), words);
+        let note = if note.is_empty() { String::new() } else { format!(" {note} {stroke}") };
+        let rest = width.saturating_sub(x);
+        let note = if num::width(&note) < rest { note } else { String::new() };
+        self.text(x, y, &format!("{}{note}", stroke.repeat(rest - num::width(&note))), line);
     }
 }
 

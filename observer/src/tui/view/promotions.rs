@@ -4,7 +4,7 @@ use super::compare::Columns;
 use super::pen::Pen;
 use super::scope::Scope;
 use super::{Ctx, bar};
-use crate::report::num::{UNKNOWN, rate, width};
+use crate::report::num::{UNKNOWN, rate, to_u64, width};
 use crate::session::frame::Side;
 use ratatui::style::Style;
 
@@ -27,10 +27,10 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>, cols: Columns, scope: &Scop
             pen.right(x + 5, y, &now(side), t.plain);
             chart(pen, at, cols.width.saturating_sub(6), height, side, max, style);
         } else {
-            let seconds = side.promotions_per_s.len() as f64 * ctx.frame.window_s;
+            let seconds = to_u64((side.promotions_per_s.len() as f64 * ctx.frame.window_s).round());
             let peak = side.promotions_per_s.iter().copied().fold(0.0, f64::max);
             let forms = [
-                format!("{}/s now, peak {}/s in {} s", now(side), rate(peak), seconds.round()),
+                format!("{}/s now, peak {}/s in {} s", now(side), rate(peak), seconds),
                 format!("{}/s, peak {}", now(side), rate(peak)),
                 format!("{}/s", now(side)),
             ];

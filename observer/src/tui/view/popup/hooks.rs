@@ -40,6 +40,12 @@ pub(in super::super) fn short(ctx: &Ctx<'_>, columns: usize) -> Vec<(String, Sty
 pub(super) fn lines(ctx: &Ctx<'_>, columns: usize) -> Lines {
     let t = ctx.theme;
     let mut out: Lines = Vec::new();
+    // The header has one line for these, and they may be longer.
+    for words in [ctx.known.hidden.as_deref().unwrap_or_default(), &ctx.frame.source.note] {
+        if !words.is_empty() {
+            out.extend(wrap(&clean(words), columns, "! ", "  ").into_iter().map(|l| vec![(l, t.strong)]));
+        }
+    }
     let hooks = &ctx.frame.header.hooks;
     let reached = hooks.iter().filter(|h| h.via != Via::None).count();
     out.push(vec![(format!("{reached} of {} reached", hooks.len()), t.strong)]);

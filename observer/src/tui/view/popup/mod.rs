@@ -21,7 +21,7 @@ pub(super) type Lines = Vec<Vec<(String, Style)>>;
 fn content(ctx: &Ctx<'_>, popup: Popup, columns: usize) -> (String, Lines) {
     match popup {
         Popup::Help => ("keys and words".to_owned(), help::lines(ctx, columns)),
-        Popup::Hooks => ("hooks".to_owned(), hooks::lines(ctx, columns)),
+        Popup::Hooks => ("source and hooks".to_owned(), hooks::lines(ctx, columns)),
         Popup::Lruvec(key) => detail::lruvec(ctx, key),
         Popup::File(key) => detail::file(ctx, key),
     }
