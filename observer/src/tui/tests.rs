@@ -400,3 +400,20 @@ fn a_long_note_is_whole_in_the_hooks_popup() {
     desk.hides("end of note");
     desk.keys("h").shows("end of note");
 }
+
+#[test]
+fn both_sides_have_one_scale_even_where_lists_have_names() {
+    for (w, h) in [(80, 24), (120, 40), (200, 60)] {
+        let mut frame = fixture::classical();
+        for l in &mut frame.lruvecs {
+            l.actual.by_age = [[0, 900], [0, 0], [0, 0], [0, 450]];
+            l.predicted[1].by_age = [[0, 900], [0, 0], [0, 0], [0, 450]];
+        }
+        let screen = Desk::new(frame, w, h).screen();
+        for row in ["active  ", "inactive"] {
+            let line = screen.lines().find(|l| l.contains("age") && l.contains(row)).expect("a row");
+            let bars: Vec<usize> = line.split('│').map(|part| part.matches('█').count()).filter(|n| *n > 1).collect();
+            assert!(bars.len() == 2 && bars[0] == bars[1], "{bars:?} in\n{line}");
+        }
+    }
+}

@@ -24,6 +24,8 @@ pub(super) struct Columns {
 const LABEL: usize = 8;
 const NUMBER: usize = 6;
 const DELTA: usize = 9;
+/// Room for the name of a list, "inactive".
+const LIST: usize = 9;
 
 impl Columns {
     pub(super) fn of(width: usize) -> Self {
@@ -95,7 +97,7 @@ fn heads(ctx: &Ctx<'_>, pen: &mut Pen<'_>, cols: Columns) {
         None => "predicted".to_owned(),
     };
     let actual = match (ctx.frame.lru, known::own(ctx.frame)) {
-        (Lru::Classical, _) => "actual active/inactive".to_owned(),
+        (Lru::Classical, _) => "actual classical LRU".to_owned(),
         (Lru::Mglru, Some(own)) => format!("actual kernel {}", own.name),
         (Lru::Mglru, None) => "actual kernel".to_owned(),
     };
@@ -205,35 +207,33 @@ fn references(scope: &Scope, n: usize) -> Vec<Row> {
 fn table(ctx: &Ctx<'_>, pen: &mut Pen<'_>, cols: Columns, y: usize, list: &[Row]) {
     let t = ctx.theme;
     let max = list.iter().flat_map(|r| [r.predicted, r.actual]).filter_map(Cell::total).max().unwrap_or(0);
+    // Names of lists take room from both sides' bars: a cell must stand for the same number of pages on either.
+    let named = list.iter().any(|r| !r.actual_label.is_empty());
+    let indent = if named { LIST } else { 0 };
+    let cells = cols.width.saturating_sub(NUMBER + indent);
     for (i, row) in list.iter().enumerate() {
         let y = y + i;
         pen.text(1, y, &row.label, t.dim);
         // Otherwise the place is for the words that say why.
         if ctx.known.predictions() {
-            side(pen, (cols.predicted, y), cols.width, ("", row.predicted), max, t.predicted, t.plain);
+            side(pen, (cols.predicted, y), cells, row.predicted, max, (t.plain, t.predicted));
         }
-        let actual = (row.actual_label, row.actual);
-        side(pen, (cols.actual, y), cols.width, actual, max, t.actual, t.plain);
-        if let (Some(end), Some(p), Some(a)) = (cols.delta, row.predicted.total(), row.actual.total()) {
+        pen.text(cols.actual, y, row.actual_label, t.plain);
+        side(pen, (cols.actual + indent, y), cells, row.actual, max, (t.plain, t.actual));
+        // Active is not the youngest generation: between lists and generations there is no difference to take.
+        if let (Some(end), Some(p), Some(a), false) = (cols.delta, row.predicted.total(), row.actual.total(), named) {
             pen.right(end, y, &difference(p, a), if p == a { t.dim } else { t.plain });
         }
     }
 }
 
-fn side(pen: &mut Pen<'_>, (x, y): (usize, usize), width: usize, (label, cell): (&str, Cell), max: u64, bar: Style, plain: Style) {
-    let width = if label.is_empty() { width } else { width.saturating_sub(9) };
-    let x = if label.is_empty() {
-        x
-    } else {
-        pen.text(x, y, label, plain);
-        x + 9
-    };
+fn side(pen: &mut Pen<'_>, (x, y): (usize, usize), width: usize, cell: Cell, max: u64, (plain, colour): (Style, Style)) {
     match cell {
         Cell::Blank => (),
         Cell::Unknown => pen.right(x + NUMBER - 1, y, UNKNOWN, plain),
         Cell::Pages(n) => {
             pen.right(x + NUMBER - 1, y, &short(n[0].saturating_add(n[1])), plain);
-            pen.text(x + NUMBER, y, &bar::stacked(n, max, width.saturating_sub(NUMBER)), bar);
+            pen.text(x + NUMBER, y, &bar::stacked(n, max, width), colour);
         }
     }
 }

@@ -17,7 +17,7 @@ const WORDS: [(&str, &str); 10] = [
     ("fidelity", "how often the model of this kernel's own rules equals its flags: the tool's proof of itself"),
     ("unknown", "not scored: first sight, a gap of lost events, or a path that no hook sees"),
     ("–", "not observed, which is not zero"),
-    ("verdict", "+ kept pages came back   ~ they differ   = no difference seen   ? nothing can be said"),
+    ("verdict", "+ kept pages came back, ~ they differ, = no difference seen, ? nothing can be said"),
 ];
 
 /// The lines.
