@@ -370,6 +370,8 @@ fn popups_scroll_to_their_end_and_back() {
     desk.keys("?").shows("j more ▼");
     desk.keys("G").shows("nothing can be said");
     desk.keys("jjj").hides("j more ▼");
+    // Pressing on at the end is not saved up: one step back is seen at once.
+    desk.keys("k").shows("j more ▼");
     desk.keys("g").shows("this help");
     desk.keys("?").hides("this help");
 }
