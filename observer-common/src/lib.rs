@@ -5,6 +5,8 @@
 //! Kernel pointers are identities only: user space never dereferences them.
 #![no_std]
 
+pub mod layout;
+
 /// Version of these records; the object and the loader must agree (both carry it).
 pub const ABI: u32 = 1;
 
@@ -69,6 +71,7 @@ pub mod task {
 
 /// The start of every record, and the whole of a hot one.
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// `bpf_ktime_get_boot_ns`.
@@ -89,6 +92,7 @@ pub struct Head {
 
 /// A head with the folio's identity.
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cold {
     /// Common part.
@@ -113,6 +117,7 @@ pub struct Cold {
 
 /// Progress of a reclaim or aging call on one lruvec. `head.folio` is the lruvec's address.
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shrink {
     /// Common part; `flags` holds nothing.
@@ -139,6 +144,7 @@ pub struct Shrink {
 
 /// The tier controller's counters of one lruvec (spec 4.1), indexed `[type][tier]`, hist slot of `min_seq[type]`.
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// Common part; `folio` is the lruvec's address.
@@ -162,6 +168,7 @@ pub const NAME_LEN: usize = 48;
 
 /// A file's name: its last components, innermost first, each zero terminated (cut when longer).
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName {
     /// Common part; `folio` is the inode's address.
@@ -178,6 +185,7 @@ pub struct FileName {
 
 /// An access known by file and page range only (tracepoints tier). `head.folio` is the inode's address.
 #[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Common part.

@@ -1,1 +1,7 @@
-//! See design.md.
+//! From a running kernel to events: load the programs, attach what this kernel allows, drain.
+
+pub mod attach;
+pub mod live;
+pub mod object;
+pub mod peek;
+pub mod wire;

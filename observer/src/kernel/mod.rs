@@ -1,1 +1,9 @@
-//! See design.md.
+//! What the running kernel is: pure functions over its BTF, symbols and settings.
+
+pub mod btf;
+pub mod cgroup;
+pub mod flag_fields;
+pub mod hooks;
+pub mod layout;
+pub mod own_rules;
+pub mod symbols;

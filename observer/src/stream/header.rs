@@ -145,3 +145,32 @@ pub struct Header {
     /// Command that was run under observation, empty for none.
     pub command: String,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Flag bits of Debian's 7.3 cloud kernel (spec 1.2, 1.3).
+    pub(crate) fn layout() -> FlagLayout {
+        FlagLayout {
+            referenced: 2,
+            active: 8,
+            workingset: 9,
+            swapbacked: 17,
+            swapcache: 10,
+            unevictable: 18,
+            reclaim: 16,
+            dirty: 4,
+            writeback: 1,
+            lru: 5,
+            head: 6,
+            dropbehind: Some(19),
+            nr_pageflags: 25,
+            gen_pgoff: Some(27),
+            refs_pgoff: Some(25),
+            refs_width: Some(2),
+            derived_from: "pff".to_owned(),
+            nodes_shift: Some(10),
+        }
+    }
+}

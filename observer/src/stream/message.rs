@@ -70,7 +70,7 @@ pub(crate) enum Checked {
         header: String,
     },
     /// A batch; its body is not read yet.
-    Batch(BatchMessage),
+    Batch(Box<BatchMessage>),
 }
 
 /// A batch's metadata.
@@ -119,7 +119,7 @@ pub(crate) fn check(metadata: &[u8]) -> Result<Checked, Bad> {
     }
     match message.header_type() {
         MessageHeader::Schema => schema(&message),
-        MessageHeader::RecordBatch => batch(&message).map(Checked::Batch),
+        MessageHeader::RecordBatch => batch(&message).map(|batch| Checked::Batch(Box::new(batch))),
         _ => Err(Bad::Shape("it is neither a schema nor a batch")),
     }
 }

@@ -82,7 +82,7 @@ pub struct Reader<R> {
     header: Arc<Header>,
     cells: Cells,
     /// The first batch, when it had to be read for the header's copy.
-    pending: Option<BatchMessage>,
+    pending: Option<Box<BatchMessage>>,
     /// A skipped stretch that the next batch must bound.
     open: Option<Skipped>,
     next_sequence: u64,
@@ -188,7 +188,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Unpacks a batch; `None` if that fails.
-    fn load(&mut self, batch: BatchMessage, out: &mut Vec<Event>) -> Option<BatchInfo> {
+    fn load(&mut self, batch: Box<BatchMessage>, out: &mut Vec<Event>) -> Option<BatchInfo> {
         let before = out.len();
         if let Err(invalid) = self.append(&batch, out) {
             out.truncate(before);
@@ -201,7 +201,7 @@ impl<R: Read> Reader<R> {
         }
         let missing = self.close_gap(&batch);
         self.advance(&batch);
-        Some(BatchInfo { sequence: batch.sequence, rows: batch.row_range(), ts: batch.ts, missing })
+        Some(BatchInfo { sequence: batch.sequence, rows: batch.row_range(), ts: batch.ts.clone(), missing })
     }
 
     fn append(&mut self, batch: &BatchMessage, out: &mut Vec<Event>) -> Result<(), super::decode::Invalid> {

@@ -30,7 +30,7 @@ pub(crate) struct Skipped {
     /// Whether it followed an end marker.
     pub(crate) after_end: bool,
     /// The skipped batch's own words, if only its body is damaged.
-    pub(crate) batch: Option<BatchMessage>,
+    pub(crate) batch: Option<Box<BatchMessage>>,
 }
 
 /// What the scan came to.
@@ -44,7 +44,7 @@ pub(crate) enum Found {
         header: String,
     },
     /// A batch; [`Messages::body`] has its body until the next call.
-    Batch(BatchMessage),
+    Batch(Box<BatchMessage>),
     /// The end marker, and nothing after it.
     Closed,
     /// The input's end without a marker.
@@ -54,10 +54,10 @@ pub(crate) enum Found {
 /// What lies at the current position.
 enum Attempt {
     Schema { format: String, header: String, len: usize },
-    Batch(BatchMessage, usize),
+    Batch(Box<BatchMessage>, usize),
     EndMarker,
     Nothing,
-    Bad { why: Bad, cut: bool, batch: Option<(BatchMessage, usize)> },
+    Bad { why: Bad, cut: bool, batch: Option<(Box<BatchMessage>, usize)> },
 }
 
 impl Attempt {

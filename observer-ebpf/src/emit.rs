@@ -1,0 +1,99 @@
+//! Into the ring buffer: reserve, fill, submit; and count what did not fit.
+
+use core::mem::MaybeUninit;
+
+use aya_ebpf::{
+    bindings::BPF_RB_NO_WAKEUP,
+    helpers::{bpf_get_smp_processor_id, bpf_ktime_get_boot_ns},
+    macros::map,
+    maps::{PerCpuArray, RingBuf},
+};
+use observer_common::{CLOCK_UNKNOWN, Cold, Head, Kind};
+
+use crate::{config::layout, names, read};
+
+/// Records on their way to user space. The loader sets the size.
+#[map]
+static EVENTS: RingBuf = RingBuf::with_byte_size(1 << 24, 0);
+
+/// Records that found the ring full, per CPU.
+#[map]
+static LOST: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+
+/// Reserves a record, lets `fill` write all of it, submits it. No wake-up: user space drains on a timer.
+#[inline(always)]
+pub(crate) fn emit<T: 'static>(fill: impl FnOnce(&mut MaybeUninit<T>)) {
+    match EVENTS.reserve::<T>(0) {
+        Some(mut entry) => {
+            fill(&mut entry);
+            entry.submit(u64::from(BPF_RB_NO_WAKEUP));
+        }
+        None => {
+            if let Some(lost) = LOST.get_ptr_mut(0) {
+                // SAFETY: this CPU's own slot, alive as long as the program.
+                unsafe { *lost += 1 };
+            }
+        }
+    }
+}
+
+/// A record's common part, now, here.
+#[inline(always)]
+pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> Head {
+    // SAFETY: both helpers take nothing and always succeed.
+    let (ts, cpu) = unsafe { (bpf_ktime_get_boot_ns(), bpf_get_smp_processor_id()) };
+    Head { ts, folio, flags, clock, kind: kind as u8, aux, cpu: cpu as u16 }
+}
+
+/// Something happened to a folio: flags word and clock.
+#[inline(always)]
+pub(crate) fn hot(kind: Kind, folio: u64, aux: u8) {
+    let memcg = read::memcg(folio);
+    if !read::observed(memcg) {
+        return;
+    }
+    let flags = read::flags(folio);
+    let clock = read::clock(memcg, flags);
+    emit::<Head>(|out| {
+        out.write(head(kind, folio, flags, clock, aux));
+    });
+}
+
+/// Something happened to a folio whose identity matters: flags word, clock, who and where it is.
+#[inline(always)]
+pub(crate) fn cold(kind: Kind, folio: u64, aux: u8, arg: u64) {
+    let memcg = read::memcg(folio);
+    if !read::observed(memcg) {
+        return;
+    }
+    let flags = read::flags(folio);
+    let clock = read::clock(memcg, flags);
+    let cgroup = read::cgroup_id(memcg);
+    let memcg_id = match memcg {
+        Some(memcg) => read::member::<u16>(memcg, layout!(memcg_id)).unwrap_or(0),
+        None => 0,
+    };
+    let mapping: u64 = read::member(folio, layout!(folio_mapping)).unwrap_or(0);
+    let index: u64 = read::member(folio, layout!(folio_index)).unwrap_or(0);
+    let mut dev = 0;
+    let mut ino = mapping;
+    // Bit 0 marks an anon_vma; what is no file has no inode.
+    if mapping != 0 && mapping & 3 == 0 {
+        if let Some((file_dev, file_ino, inode)) = read::file(mapping) {
+            dev = file_dev;
+            ino = file_ino;
+            names::tell_once(file_dev, file_ino, inode);
+        }
+    }
+    let order = read::order(folio, flags);
+    let node = read::node(flags) as u8;
+    emit::<Cold>(|out| {
+        out.write(Cold { head: head(kind, folio, flags, clock, aux), ino, index, cgroup, arg, dev, memcg_id, node, order });
+    });
+}
+
+/// A record's head for something that is no folio.
+#[inline(always)]
+pub(crate) fn bare_head(kind: Kind, subject: u64) -> Head {
+    head(kind, subject, 0, CLOCK_UNKNOWN, 0)
+}

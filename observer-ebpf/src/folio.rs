@@ -1,0 +1,60 @@
+//! A folio's life on the lists: requested, inserted, accessed, moved.
+
+use aya_ebpf::{
+    macros::{btf_tracepoint, fentry, kprobe},
+    programs::{BtfTracePointContext, FEntryContext, ProbeContext},
+};
+use observer_common::Kind;
+
+use crate::{
+    emit::{cold, hot},
+    read,
+};
+
+/// A folio asks to be put on a list; placement comes later, when its batch is drained.
+#[fentry]
+fn folio_add_lru(ctx: FEntryContext) -> u32 {
+    if !read::is_self() {
+        cold(Kind::Add, ctx.arg(0), read::task_bits(), 0);
+    }
+    0
+}
+
+/// A folio was put on a list: its flags now hold the generation chosen.
+#[btf_tracepoint]
+fn mm_lru_insertion(ctx: BtfTracePointContext) -> u32 {
+    cold(Kind::Insert, ctx.arg(0), 0, 0);
+    0
+}
+
+/// An access through a file descriptor (and what counts as one).
+#[fentry]
+fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
+    if !read::is_self() {
+        hot(Kind::Mark, ctx.arg(0), 0);
+    }
+    0
+}
+
+/// The scan, or aging with four generations, moves a folio up.
+#[fentry]
+fn folio_inc_gen(ctx: FEntryContext) -> u32 {
+    hot(Kind::IncGen, ctx.arg(1), 0);
+    0
+}
+
+/// The same where the compiler cloned the function and fentry has no symbol.
+#[kprobe]
+fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
+    if let Some(folio) = ctx.arg::<u64>(1) {
+        hot(Kind::IncGen, folio, 0);
+    }
+    0
+}
+
+/// A folio was activated.
+#[btf_tracepoint]
+fn mm_lru_activate(ctx: BtfTracePointContext) -> u32 {
+    hot(Kind::Activate, ctx.arg(0), 0);
+    0
+}

@@ -1,0 +1,45 @@
+//! Accesses through page tables, where the kernel's own functions see them.
+
+use aya_ebpf::{macros::fentry, programs::FEntryContext};
+use observer_common::{Head, Kind};
+
+use crate::{
+    config::layout,
+    emit::{emit, head, hot},
+    read,
+};
+
+/// Aging found a young entry of this folio (6.14 and later). Called with the previous run's folio, which may be none.
+#[fentry]
+fn walk_update_folio(ctx: FEntryContext) -> u32 {
+    // 7.2 put the VMA before the folio.
+    let folio: u64 = if layout!(walk_folio_arg) == 1 { ctx.arg(1) } else { ctx.arg(2) };
+    if folio != 0 {
+        hot(Kind::Walk, folio, 0);
+    }
+    0
+}
+
+/// The same before 6.14.
+#[fentry]
+fn folio_update_gen(ctx: FEntryContext) -> u32 {
+    hot(Kind::Walk, ctx.arg(0), 0);
+    0
+}
+
+/// A young entry of a reclaim candidate, or of a neighbour when no aging walk is under way.
+#[fentry]
+fn lru_gen_set_refs(ctx: FEntryContext) -> u32 {
+    hot(Kind::SetRefs, ctx.arg(0), 0);
+    0
+}
+
+/// Reclaim looks around a candidate's page-table entry. `flags` is the candidate's page frame number.
+#[fentry]
+fn lru_gen_look_around(ctx: FEntryContext) -> u32 {
+    let pfn: u64 = read::member(ctx.arg(0), layout!(pvmw_pfn)).unwrap_or(0);
+    emit::<Head>(|out| {
+        out.write(head(Kind::LookAround, 0, pfn, observer_common::CLOCK_UNKNOWN, 0));
+    });
+    0
+}

@@ -1,0 +1,196 @@
+//! Kernel memory, read at offsets that user space found in this kernel's BTF.
+
+use aya_ebpf::{
+    cty::c_void,
+    helpers::{bpf_get_current_pid_tgid, bpf_get_current_task, generated::bpf_probe_read_kernel},
+};
+use observer_common::{CLOCK_UNKNOWN, layout::ABSENT, pack_clock, task};
+
+use crate::config::{filter_cgroup, layout, self_tgid};
+
+/// Copies `size_of::<T>()` bytes of kernel memory; false (and zeros, by the helper) when they cannot be read.
+#[inline(always)]
+pub(crate) fn copy<T>(to: *mut T, address: u64) -> bool {
+    // SAFETY: the helper writes exactly the size of T to `to`, which every caller takes from a place of that type, and
+    // checks the kernel address itself.
+    unsafe { bpf_probe_read_kernel(to.cast::<c_void>(), size_of::<T>() as u32, address as *const c_void) == 0 }
+}
+
+/// Reads one value; `None` when the address cannot be read.
+#[inline(always)]
+pub(crate) fn value<T: Copy + Default>(address: u64) -> Option<T> {
+    let mut out = T::default();
+    if copy(&raw mut out, address) { Some(out) } else { None }
+}
+
+/// Reads a member at `base + offset`; `None` when this kernel has no such member.
+#[inline(always)]
+pub(crate) fn member<T: Copy + Default>(base: u64, offset: u32) -> Option<T> {
+    if offset == ABSENT { None } else { value(base + u64::from(offset)) }
+}
+
+/// The folio's flags word; it is the first member on every kernel (the loader checks that).
+#[inline(always)]
+pub(crate) fn flags(folio: u64) -> u64 {
+    value(folio).unwrap_or(0)
+}
+
+/// The memory cgroup a folio is charged to.
+#[inline(always)]
+pub(crate) fn memcg(folio: u64) -> Option<u64> {
+    let data: u64 = member(folio, layout!(folio_memcg_data))?;
+    let pointer = data & !3;
+    if pointer == 0 {
+        return None;
+    }
+    if layout!(memcg_data_is_objcg) != 0 {
+        return member::<u64>(pointer, layout!(objcg_memcg)).filter(|memcg| *memcg != 0);
+    }
+    // Bit 1 marks kernel memory, which never is on an LRU.
+    if data & 2 != 0 { None } else { Some(pointer) }
+}
+
+/// NUMA node out of a flags word.
+#[inline(always)]
+pub(crate) fn node(flags: u64) -> u64 {
+    (flags >> (layout!(node_shift) & 63)) & u64::from(layout!(node_mask))
+}
+
+/// The lruvec of a cgroup on a node.
+#[inline(always)]
+pub(crate) fn lruvec(memcg: u64, node: u64) -> Option<u64> {
+    let per_node: u64 = value(memcg + u64::from(layout!(memcg_nodeinfo)) + node * 8)?;
+    if per_node == 0 { None } else { Some(per_node + u64::from(layout!(pn_lruvec))) }
+}
+
+/// max_seq, min_seq[anon], min_seq[file], read in one go.
+#[inline(always)]
+pub(crate) fn seqs(lruvec: u64) -> Option<[u64; 3]> {
+    member(lruvec, layout!(lruvec_seq))
+}
+
+/// A lruvec's packed clock.
+#[inline(always)]
+pub(crate) fn clock(memcg: Option<u64>, flags: u64) -> u32 {
+    let Some(memcg) = memcg else { return CLOCK_UNKNOWN };
+    let Some(lruvec) = lruvec(memcg, node(flags)) else { return CLOCK_UNKNOWN };
+    match seqs(lruvec) {
+        Some([max, anon, file]) => pack_clock(max, anon, file),
+        None => CLOCK_UNKNOWN,
+    }
+}
+
+/// The cgroup of a memory cgroup.
+#[inline(always)]
+fn cgroup(memcg: u64) -> Option<u64> {
+    member(memcg, layout!(memcg_cgroup))
+}
+
+/// kernfs id of a cgroup.
+#[inline(always)]
+fn kn_id(cgroup: u64) -> Option<u64> {
+    member(member(cgroup, layout!(cgroup_kn))?, layout!(kn_id))
+}
+
+/// User space's id of a memory cgroup, 0 when unknown.
+#[inline(always)]
+pub(crate) fn cgroup_id(memcg: Option<u64>) -> u64 {
+    match memcg {
+        Some(memcg) => match cgroup(memcg) {
+            Some(cgroup) => kn_id(cgroup).unwrap_or(0),
+            None => 0,
+        },
+        None => 0,
+    }
+}
+
+/// Whether a memory cgroup is inside the observed subtree.
+#[inline(always)]
+pub(crate) fn observed(memcg: Option<u64>) -> bool {
+    let (wanted, level) = filter_cgroup();
+    if wanted == 0 {
+        return true;
+    }
+    inside(memcg, wanted, level).unwrap_or(false)
+}
+
+#[inline(always)]
+fn inside(memcg: Option<u64>, wanted: u64, level: u32) -> Option<bool> {
+    let cgroup = cgroup(memcg?)?;
+    let own_level: u32 = member(cgroup, layout!(cgroup_level))?;
+    if own_level < level {
+        return Some(false);
+    }
+    // A cgroup is its own ancestor at its own level.
+    let ancestor: u64 = value(cgroup + u64::from(layout!(cgroup_ancestors)) + u64::from(level & 0xff) * 8)?;
+    Some(kn_id(ancestor)? == wanted)
+}
+
+/// Whether the observer itself is running.
+#[inline(always)]
+pub(crate) fn is_self() -> bool {
+    let tgid = (bpf_get_current_pid_tgid() >> 32) as u32;
+    tgid != 0 && tgid == self_tgid()
+}
+
+/// The running task's state that `folio_add_lru` looks at: [`task`] bits.
+#[inline(always)]
+pub(crate) fn task_bits() -> u8 {
+    const PF_MEMALLOC: u32 = 0x800;
+    // SAFETY: takes nothing, returns the running task's address.
+    let current = unsafe { bpf_get_current_task() };
+    let Some(flags) = member::<u32>(current, layout!(task_flags)) else { return task::UNKNOWN };
+    let Some(byte) = member::<u8>(current, layout!(task_in_lru_fault)) else { return task::UNKNOWN };
+    let in_fault = (byte >> (layout!(task_in_lru_fault_bit) & 7)) & 1;
+    let memalloc = if flags & PF_MEMALLOC != 0 { task::MEMALLOC } else { 0 };
+    in_fault * task::IN_LRU_FAULT | memalloc
+}
+
+/// log2 of a folio's pages.
+#[inline(always)]
+pub(crate) fn order(folio: u64, flags: u64) -> u8 {
+    if (flags >> (layout!(head_bit) & 63)) & 1 == 0 {
+        return 0;
+    }
+    match member::<u32>(folio, layout!(folio_nr_pages)) {
+        // Powers of two only; not a loop, so that the verifier need not follow it.
+        Some(pages) if pages != 0 => log2(pages),
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+fn log2(value: u32) -> u8 {
+    let mut value = value;
+    let mut log = 0;
+    if value >= 1 << 16 {
+        value >>= 16;
+        log += 16;
+    }
+    if value >= 1 << 8 {
+        value >>= 8;
+        log += 8;
+    }
+    if value >= 1 << 4 {
+        value >>= 4;
+        log += 4;
+    }
+    if value >= 1 << 2 {
+        value >>= 2;
+        log += 2;
+    }
+    if value >= 2 { log + 1 } else { log }
+}
+
+/// Device, inode number and inode address behind a file mapping.
+#[inline(always)]
+pub(crate) fn file(mapping: u64) -> Option<(u32, u64, u64)> {
+    let inode: u64 = member(mapping, layout!(mapping_host))?;
+    if inode == 0 {
+        return None;
+    }
+    let ino: u64 = member(inode, layout!(inode_ino))?;
+    let sb: u64 = member(inode, layout!(inode_sb))?;
+    let dev: u32 = member(sb, layout!(sb_dev))?;
+    Some((dev, ino, inode))
+}

@@ -1,0 +1,246 @@
+//! This kernel as a source of events.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use aya::{
+    Ebpf,
+    maps::{MapData, PerCpuArray, RingBuf},
+};
+use observer_common::layout::{ABSENT, Filter};
+
+use super::{attach, object, peek, wire};
+use crate::{
+    kernel::{
+        btf::Btf,
+        cgroup::{self, CgroupNames},
+        flag_fields, hooks, layout, own_rules,
+        symbols::Symbols,
+    },
+    stream::{
+        event::{Body, Event},
+        header::{FORMAT, FlagLayout, Header, Hook, Via},
+    },
+};
+
+/// What to observe.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only this cgroup's subtree.
+    pub cgroup: Option<PathBuf>,
+    /// Bytes of the ring buffer, a power of two.
+    pub ring_bytes: u32,
+    /// The command run under observation, for the header.
+    pub command: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new() }
+    }
+}
+
+/// Events of the running kernel, as long as it lives.
+pub struct Live {
+    header: Arc<Header>,
+    // Dropping it detaches the programs.
+    _ebpf: Ebpf,
+    ring: RingBuf<MapData>,
+    lost: PerCpuArray<MapData, u64>,
+    lost_seen: Vec<u64>,
+    cgroups: CgroupNames,
+    told: HashSet<u64>,
+    pending: VecDeque<Event>,
+    last_clock: Option<Instant>,
+}
+
+/// Clock snapshots come this often.
+const CLOCK_EVERY: Duration = Duration::from_secs(10);
+
+/// How long the programs may pile up events between two drains.
+pub const DRAIN_EVERY: Duration = Duration::from_millis(10);
+
+/// At most this many events are handed over at once, so that nobody downstream waits long or grows without bound.
+const MAX_BATCH: usize = 65_536;
+
+impl Live {
+    /// Loads and attaches.
+    ///
+    /// # Errors
+    /// Says which privilege or kernel feature is missing; a hook that cannot be reached is no error.
+    pub fn start(options: &Options) -> Result<Self> {
+        let btf = Btf::running()?;
+        let symbols = Symbols::running(&hooks::symbols_wanted()).unwrap_or_default();
+        let lru = own_rules::running_lru();
+        let (own, because) = own_rules::find(&btf, lru);
+        let mut layout = layout::offsets(&btf)?;
+        let mut flags = layout::flag_bits(&btf)?;
+
+        let cgroups = CgroupNames::new();
+        let mut filter = Filter { cgroup: 0, level: 0, self_tgid: rustix::process::getpid().as_raw_nonzero().get().unsigned_abs() };
+        if let Some(path) = &options.cgroup {
+            ensure!(
+                layout.cgroup_ancestors != ABSENT && layout.folio_memcg_data != ABSENT,
+                "this kernel does not tell which cgroup a folio belongs to: run without --cgroup"
+            );
+            let found = cgroup::resolve(path)?;
+            filter.cgroup = found.id;
+            filter.level = found.level;
+        }
+
+        let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
+        if let Some(address) = symbols.address("pff") {
+            // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
+            let mut scout = object::load(&layout, &filter, 4096)?;
+            if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
+                flag_fields::derive(&mut flags, &widths, own);
+                layout.node_shift = widths.node_shift;
+                layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
+            }
+        }
+        let mut ebpf = object::load(&layout, &filter, options.ring_bytes)?;
+        let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
+        ensure!(
+            hooks.iter().any(|hook| hook.via != Via::None),
+            "the kernel refused every hook ({}): `observer doctor` says what to change",
+            hooks.first().map_or("", |hook| hook.why.as_str())
+        );
+        let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
+        let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
+        let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
+        let cpus = header.cpus as usize;
+        Ok(Self {
+            header,
+            _ebpf: ebpf,
+            ring,
+            lost,
+            lost_seen: vec![0; cpus],
+            cgroups,
+            told: HashSet::new(),
+            pending: VecDeque::new(),
+            last_clock: None,
+        })
+    }
+
+    /// The startup record.
+    pub fn header(&self) -> Arc<Header> {
+        Arc::clone(&self.header)
+    }
+
+    /// Takes what the programs left, appending to `out`; never blocks. True when there may be more at once.
+    ///
+    /// # Errors
+    /// When a record cannot be decoded: object and binary do not belong together.
+    pub fn drain(&mut self, out: &mut Vec<Event>) -> Result<bool> {
+        let before = out.len();
+        out.extend(self.pending.drain(..));
+        if self.last_clock.is_none_or(|last| last.elapsed() >= CLOCK_EVERY) {
+            self.last_clock = Some(Instant::now());
+            out.push(clock_snapshot());
+        }
+        // Losses first: they happened before what is still in the ring was taken out.
+        self.losses(out)?;
+        while out.len() - before < MAX_BATCH {
+            let Some(record) = self.ring.next() else { return Ok(false) };
+            let event = wire::decode(&record)?;
+            drop(record);
+            self.name_cgroup(&event, out);
+            out.push(event);
+        }
+        Ok(true)
+    }
+
+    /// Adds an event of user space's own (a counter read, say) to the stream.
+    pub fn push(&mut self, event: Event) {
+        self.pending.push_back(event);
+    }
+
+    fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {
+        let counts = self.lost.get(&0, 0)?;
+        for (cpu, (count, seen)) in counts.iter().zip(&mut self.lost_seen).enumerate() {
+            if *count > *seen {
+                let cpu = u16::try_from(cpu).unwrap_or(u16::MAX);
+                out.push(Event { ts: boottime(), cpu, body: Body::Lost { cpu, count: *count - *seen } });
+                *seen = *count;
+            }
+        }
+        Ok(())
+    }
+
+    fn name_cgroup(&mut self, event: &Event, out: &mut Vec<Event>) {
+        let cgroup = match &event.body {
+            Body::Folio(folio) => folio.home.map_or(0, |home| home.cgroup),
+            Body::Lruvec { state, .. } => state.cgroup,
+            _ => 0,
+        };
+        if cgroup != 0 && self.told.insert(cgroup) {
+            if let Some(name) = self.cgroups.name(cgroup) {
+                out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
+            }
+        }
+    }
+}
+
+fn attach_all(ebpf: &mut Ebpf, kernel_btf: &aya::Btf, btf: &Btf, symbols: &Symbols) -> Vec<Hook> {
+    let mut hooks = attach::attach(ebpf, kernel_btf, &hooks::plan(btf, symbols));
+    if !attach::functions_hooked(&hooks) {
+        hooks.extend(attach::attach(ebpf, kernel_btf, &hooks::plan_tracepoints(btf, symbols)));
+    }
+    hooks
+}
+
+fn startup_record(
+    options: &Options,
+    lru: crate::stream::header::Lru,
+    own: crate::stream::header::OwnRules,
+    because: &str,
+    layout: FlagLayout,
+    hooks: Vec<Hook>,
+) -> Header {
+    let uname = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Header {
+        format: FORMAT,
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: text(uname.release()),
+        machine: text(uname.machine()),
+        host: text(uname.nodename()),
+        page_size: u32::try_from(rustix::param::page_size()).unwrap_or(0),
+        cpus: aya::util::nr_cpus().map_or(1, |cpus| u32::try_from(cpus).unwrap_or(1)),
+        lru,
+        own_rules: own,
+        own_rules_because: because.to_owned(),
+        layout,
+        hooks,
+        sample: 1,
+        filter: options.cgroup.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        start_boottime: boottime(),
+        start_realtime: realtime(),
+        command: options.command.clone(),
+    }
+}
+
+fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// CLOCK_BOOTTIME, nanoseconds: the clock of every event.
+pub fn boottime() -> u64 {
+    nanoseconds(rustix::time::ClockId::Boottime)
+}
+
+/// CLOCK_REALTIME, nanoseconds since the epoch.
+pub fn realtime() -> u64 {
+    nanoseconds(rustix::time::ClockId::Realtime)
+}
+
+fn clock_snapshot() -> Event {
+    let boottime = boottime();
+    Event { ts: boottime, cpu: 0, body: Body::ClockSnapshot { boottime, realtime: realtime() } }
+}

@@ -1,0 +1,186 @@
+//! Which programs to attach where: decided from what the kernel has, before anything is loaded.
+
+use super::{btf::Btf, symbols::Symbols};
+use crate::stream::header::Via;
+
+/// A place a program can go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it is for, as in [`crate::stream::header::Hook::name`].
+    pub name: &'static str,
+    /// Program in the object.
+    pub program: &'static str,
+    /// How.
+    pub via: Via,
+    /// Kernel symbol or tracepoint.
+    pub target: String,
+    /// Why it is not where it was wanted, or not at all.
+    pub why: String,
+    /// What is unknown without it.
+    pub without: &'static str,
+}
+
+/// One way to reach a hook, in order of preference.
+struct Way {
+    program: &'static str,
+    via: Via,
+    target: &'static str,
+}
+
+/// A hook that is wanted.
+struct Wanted {
+    name: &'static str,
+    ways: &'static [Way],
+    without: &'static str,
+}
+
+const fn way(program: &'static str, via: Via, target: &'static str) -> Way {
+    Way { program, via, target }
+}
+
+/// Hooks of the full tier.
+const WANTED: &[Wanted] = &[
+    Wanted {
+        name: "folio_add_lru",
+        ways: &[way("folio_add_lru", Via::Fentry, "folio_add_lru")],
+        without: "flags and fault state of a folio before it is placed",
+    },
+    Wanted {
+        name: "mm_lru_insertion",
+        ways: &[way("mm_lru_insertion", Via::TpBtf, "mm_lru_insertion")],
+        without: "the generation (or list) a folio was put on",
+    },
+    Wanted {
+        name: "folio_mark_accessed",
+        ways: &[way("folio_mark_accessed", Via::Fentry, "folio_mark_accessed")],
+        without: "accesses through file descriptors",
+    },
+    Wanted {
+        name: "lru_gen_refault",
+        ways: &[way("workingset_refault", Via::Fentry, "lru_gen_refault"), way("workingset_refault", Via::Fentry, "workingset_refault")],
+        without: "refaults, and what they restore",
+    },
+    Wanted {
+        name: "workingset_eviction",
+        ways: &[way("workingset_eviction", Via::Fexit, "workingset_eviction")],
+        without: "evictions and their shadow entries",
+    },
+    Wanted {
+        name: "try_to_shrink_lruvec",
+        ways: &[way("try_to_shrink_lruvec_enter", Via::Fentry, "try_to_shrink_lruvec")],
+        without: "beginning of reclaim, sizes of generations, controller state",
+    },
+    Wanted {
+        name: "try_to_shrink_lruvec exit",
+        ways: &[way("try_to_shrink_lruvec_exit", Via::Fexit, "try_to_shrink_lruvec")],
+        without: "end of reclaim and what it reclaimed",
+    },
+    Wanted {
+        name: "aging",
+        ways: &[way("inc_max_seq", Via::Fexit, "inc_max_seq"), way("try_to_inc_max_seq", Via::Fexit, "try_to_inc_max_seq")],
+        without: "the moment max_seq moves",
+    },
+    Wanted {
+        name: "folio_inc_gen",
+        ways: &[way("folio_inc_gen", Via::Fentry, "folio_inc_gen"), way("folio_inc_gen_clone", Via::Kprobe, "folio_inc_gen")],
+        without: "protection at scan: seen late, when min_seq moves past a folio",
+    },
+    Wanted {
+        name: "walk_update_folio",
+        ways: &[way("walk_update_folio", Via::Fentry, "walk_update_folio"), way("folio_update_gen", Via::Fentry, "folio_update_gen")],
+        without: "page-table accesses found by aging",
+    },
+    Wanted {
+        name: "lru_gen_set_refs",
+        ways: &[way("lru_gen_set_refs", Via::Fentry, "lru_gen_set_refs")],
+        without: "page-table accesses found around reclaim candidates",
+    },
+    Wanted {
+        name: "lru_gen_look_around",
+        ways: &[way("lru_gen_look_around", Via::Fentry, "lru_gen_look_around")],
+        without: "how often reclaim looks around",
+    },
+    Wanted { name: "mm_lru_activate", ways: &[way("mm_lru_activate", Via::TpBtf, "mm_lru_activate")], without: "activations" },
+    Wanted {
+        name: "page_cache_delete",
+        ways: &[way("mm_filemap_delete_from_page_cache", Via::TpBtf, "mm_filemap_delete_from_page_cache")],
+        without: "folios that leave without reclaim",
+    },
+];
+
+/// What stands in where functions cannot be hooked.
+const TRACEPOINTS: &[Wanted] = &[
+    Wanted {
+        name: "page_cache_add",
+        ways: &[way("mm_filemap_add_to_page_cache", Via::TpBtf, "mm_filemap_add_to_page_cache")],
+        without: "folios that enter the page cache",
+    },
+    Wanted { name: "reads", ways: &[way("mm_filemap_get_pages", Via::TpBtf, "mm_filemap_get_pages")], without: "accesses by read()" },
+    Wanted { name: "faults", ways: &[way("mm_filemap_fault", Via::TpBtf, "mm_filemap_fault")], without: "accesses by page faults" },
+    Wanted {
+        name: "fault-around",
+        ways: &[way("mm_filemap_map_pages", Via::TpBtf, "mm_filemap_map_pages")],
+        without: "pages mapped around a fault",
+    },
+];
+
+/// Functions whose symbols matter.
+pub fn symbols_wanted() -> Vec<&'static str> {
+    let mut names: Vec<&str> = WANTED.iter().flat_map(|wanted| wanted.ways.iter().map(|way| way.target)).collect();
+    names.push("pff");
+    names
+}
+
+/// Plans for the full tier.
+pub fn plan(btf: &Btf, symbols: &Symbols) -> Vec<Plan> {
+    WANTED.iter().map(|wanted| choose(wanted, btf, symbols)).collect()
+}
+
+/// Plans that replace function hooks where the kernel refuses those.
+pub fn plan_tracepoints(btf: &Btf, symbols: &Symbols) -> Vec<Plan> {
+    TRACEPOINTS.iter().map(|wanted| choose(wanted, btf, symbols)).collect()
+}
+
+fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols) -> Plan {
+    let mut reasons: Vec<String> = Vec::new();
+    for way in wanted.ways {
+        match reach(way, btf, symbols) {
+            Ok(target) => {
+                return Plan {
+                    name: wanted.name,
+                    program: way.program,
+                    via: way.via,
+                    target,
+                    why: reasons.join("; "),
+                    without: wanted.without,
+                };
+            }
+            Err(reason) if reasons.contains(&reason) => {}
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    Plan { name: wanted.name, program: "", via: Via::None, target: String::new(), why: reasons.join("; "), without: wanted.without }
+}
+
+/// The symbol to use, or why this way is closed.
+fn reach(way: &Way, btf: &Btf, symbols: &Symbols) -> Result<String, String> {
+    let name = way.target;
+    match way.via {
+        Via::TpBtf if btf.has_tracepoint(name) => Ok(name.to_owned()),
+        Via::TpBtf => Err(format!("this kernel has no tracepoint {name}")),
+        Via::Kprobe => match symbols.clone_of(name) {
+            Some(clone) => Ok(clone.to_owned()),
+            None => Err(format!("{name} is inlined or absent")),
+        },
+        Via::Fentry | Via::Fexit => match symbols.count(name) {
+            1 if btf.has_function(name) => Ok(name.to_owned()),
+            1 => Err(format!("{name} has no BTF")),
+            0 => match symbols.clone_of(name) {
+                Some(clone) => Err(format!("{name} is only there as {clone}")),
+                None => Err(format!("{name} is inlined or absent")),
+            },
+            copies => Err(format!("{name} stands {copies} times in the kernel")),
+        },
+        Via::None => Err("no way".to_owned()),
+    }
+}

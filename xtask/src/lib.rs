@@ -1,0 +1,11 @@
+//! Project chores as a library: the `xtask` command and the end-to-end tests drive the same kernels and machines.
+
+pub mod apt;
+pub mod cache;
+pub mod cpio;
+pub mod guest;
+pub mod kernel;
+pub mod modules;
+pub mod qemu;
+pub mod shell;
+pub mod vm;
