@@ -22,7 +22,7 @@ use super::schema::{
 };
 
 /// zstd's level: see "Why this encoding" in recording-format.md for the figures.
-const LEVEL: i32 = 1;
+const LEVEL: i32 = 3;
 
 /// What starts every message.
 pub(crate) const CONTINUATION: [u8; 4] = [0xff; 4];
