@@ -1,1 +1,11 @@
-//! End-to-end tests.
+//! Deterministic workloads for the end-to-end tests: same seed, same accesses, on every machine.
+
+pub mod cgroup;
+pub mod files;
+pub mod permutation;
+pub mod random;
+pub mod report;
+pub mod zipf;
+
+/// Bytes of a page on the machines this runs on.
+pub const PAGE: u64 = 4096;

@@ -5,10 +5,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::cache;
 use crate::shell::{self, say};
@@ -114,8 +114,9 @@ impl Suite {
         Ok(found)
     }
 
-    /// Downloads packages and unpacks them into `target`, which appears complete or not at all.
-    pub fn unpack(&self, packages: &[Package], target: &Path) -> Result<()> {
+    /// Downloads packages and unpacks them, or the part of them that `only` names as a pattern for tar, into `target`,
+    /// which appears complete or not at all.
+    pub fn unpack(&self, packages: &[Package], only: Option<&str>, target: &Path) -> Result<()> {
         let parent = target.parent().context("a folder to unpack into")?;
         fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         let work = tempfile::Builder::new().prefix(".unpack-").tempdir_in(parent)?;
@@ -133,10 +134,26 @@ impl Suite {
         }
         for entry in fs::read_dir(&debs)? {
             let deb = entry?.path();
-            shell::output(shell::command("dpkg-deb", "dpkg")?.arg("-x").arg(&deb).arg(&root))?;
+            unpack(&deb, only, &root)?;
         }
         fs::rename(&root, target).with_context(|| format!("put the packages into {}", target.display()))
     }
+}
+
+fn unpack(deb: &Path, only: Option<&str>, root: &Path) -> Result<()> {
+    let mut dpkg = shell::command("dpkg-deb", "dpkg")?;
+    let Some(pattern) = only else {
+        return shell::output(dpkg.arg("-x").arg(deb).arg(root)).map(drop);
+    };
+    let mut whole = dpkg.arg("--fsys-tarfile").arg(deb).stdout(Stdio::piped()).spawn().context("dpkg-deb")?;
+    let mut tar = shell::command("tar", "tar")?;
+    tar.args(["-x", "--wildcards", "-C"]).arg(root).arg(pattern);
+    let part = tar.stdin(whole.stdout.take().context("dpkg-deb's output")?).status().context("tar")?;
+    let whole = whole.wait().context("dpkg-deb")?;
+    if !part.success() || !whole.success() {
+        bail!("{} could not be unpacked (tar: {part}, dpkg-deb: {whole})", deb.display());
+    }
+    Ok(())
 }
 
 /// What the package lists say of a package.

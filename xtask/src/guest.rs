@@ -34,7 +34,8 @@ pub struct Program {
 pub const INIT: Program = Program { package: "guest-init", name: "guest-init" };
 
 /// The programs a guest finds in its `/bin` unless asked otherwise.
-pub const PROGRAMS: [Program; 1] = [Program { package: "observer", name: "observer" }];
+pub const PROGRAMS: [Program; 2] =
+    [Program { package: "observer", name: "observer" }, Program { package: "observer-tests", name: "workload" }];
 
 /// A file of the host that goes into the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub fn busybox() -> Result<PathBuf> {
     let _lock = cache::lock("busybox")?;
     if !folder.exists() {
         let suite = Suite::open(BUSYBOX_SUITE)?;
-        suite.unpack(&[suite.show("busybox-static")?], &folder)?;
+        suite.unpack(&[suite.show("busybox-static")?], None, &folder)?;
     }
     let places = ["usr/bin/busybox", "bin/busybox"].map(|place| folder.join(place));
     places.into_iter().find(|place| place.is_file()).with_context(|| format!("no busybox in {}", folder.display()))

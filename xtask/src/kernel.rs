@@ -105,7 +105,7 @@ fn download(name: &str, folder: &Path) -> Result<Kernel> {
     if !target.exists() {
         let packages = suite.closure(&package.name, is_kernel_part)?;
         say(format_args!("kernel {name}: {} {}", package.name, package.version));
-        suite.unpack(&packages, &target)?;
+        suite.unpack(&packages, None, &target)?;
     }
     Kernel::unpacked(&package.name, &target)
 }

@@ -3,6 +3,7 @@
 pub mod apt;
 pub mod cache;
 pub mod cpio;
+pub mod ebpf;
 pub mod guest;
 pub mod kernel;
 pub mod modules;

@@ -16,12 +16,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Builds the eBPF object that observer contains, with a nightly compiler.
+    Ebpf(commands::ebpf::Args),
     /// Boots a Debian kernel in a virtual machine, without root, and runs a command in it.
     Vm(commands::vm::Args),
 }
 
 fn main() -> ExitCode {
+    if xtask::ebpf::wrapper::is_wanted() {
+        eprintln!("xtask: {:#}", xtask::ebpf::wrapper::run());
+        return ExitCode::FAILURE;
+    }
     let outcome = match Cli::parse().command {
+        Command::Ebpf(args) => commands::ebpf::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
     };
     match outcome {

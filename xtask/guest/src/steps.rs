@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -44,6 +45,10 @@ fn run_one(step: &Step, port: &Port, deadline: Instant) -> Result<(i32, bool)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
+        // The file may be there: then what is missing is the dynamic loader, which no guest has.
+        Err(error) if Path::new(program).exists() || Path::new("/bin").join(program).exists() => {
+            return refuse(port, &format!("{program}: {error} (is it a static program for this machine?)"));
+        }
         Err(error) => return refuse(port, &format!("{program}: {error}")),
     };
     let (drained, ended) = mpsc::channel();

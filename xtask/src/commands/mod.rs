@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod ebpf;
 pub(crate) mod vm;
 
 /// Exit status after our reader left: what a shell shows for a process ended by SIGPIPE.
