@@ -3,6 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+/// The CPU of a `Body::Lost` that stands for missing rows: nobody knows whose they were.
+pub const NO_CPU: u16 = u16::MAX;
+
 /// What is wrong with a stretch of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {

@@ -1,7 +1,7 @@
 //! Recordings to events.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::event::Event;
 use super::header::{FORMAT, Header};
 use super::message::{Bad, BatchMessage};
 use super::rows;
+use super::schema::{MAX_BODY, MAX_METADATA};
 use super::scan::{Found, Messages, Skipped};
 
 /// Bytes searched for a recording when the input does not start with one.
@@ -268,6 +269,23 @@ impl<R: Read> Reader<R> {
         let since_start = |ts: u64| ts.saturating_sub(self.header.start_boottime);
         let time = (self.last_ts.map(since_start), before.map(since_start));
         self.damage.push(Damage { what, offset, rows, time });
+    }
+}
+
+/// The largest `ts` of a recording's last sound batch, found without reading what is before it; leaves the position anywhere.
+pub fn last_ts(recording: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+    let len = recording.seek(SeekFrom::End(0))?;
+    // Whatever the last batch is, it begins within its greatest length; twice that, in case the last one is damaged.
+    let tail = 2 * (MAX_METADATA + MAX_BODY) as u64;
+    recording.seek(SeekFrom::Start(len.saturating_sub(tail)))?;
+    let mut messages = Messages::new(recording);
+    let mut last = None;
+    loop {
+        match messages.next(0, true)?.0 {
+            Found::Batch(batch) => last = last.max(Some(*batch.ts.end())),
+            Found::Schema { .. } => {}
+            Found::Closed | Found::End => return Ok(last),
+        }
     }
 }
 
