@@ -7,7 +7,6 @@
 //!
 //! A live kernel and a recording are the same thing here, a [`Source`]; nothing downstream knows which it is.
 
-pub mod control;
 pub mod live;
 pub mod offscreen;
 mod pacer;
@@ -17,10 +16,11 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Control, Seek};
 pub use pump::Player;
 pub use recorded::{Input, Recorded};
 pub use source::Source;
+
+pub use crate::tui::{Control, Seek};
 
 use crate::session::frame::Frame;
 use crate::stream::Event;

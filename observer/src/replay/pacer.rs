@@ -32,9 +32,10 @@ impl Pacer {
     /// Event time at `now`; events up to it are due. `None` until the first event sets it.
     pub(super) fn due(&self, now: Instant) -> Option<u64> {
         let (then, ts) = self.anchor?;
-        let elapsed = now.saturating_duration_since(then).as_nanos() as f64 * self.speed;
-        // The cast saturates; 0 × infinity is no number and casts to 0.
-        Some(if self.speed.is_infinite() { u64::MAX } else { ts.saturating_add(elapsed as u64) })
+        // Beyond what can be represented (an infinite speed included) everything is due.
+        let elapsed = now.saturating_duration_since(then).as_secs_f64() * self.speed;
+        let elapsed = Duration::try_from_secs_f64(elapsed).map_or(u64::MAX, |elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+        Some(ts.saturating_add(elapsed))
     }
 
     /// How long until `ts` is due.

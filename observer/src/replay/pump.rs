@@ -248,7 +248,7 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
             self.last_ts = self.last_ts.max(Some(event.ts));
             self.changed = true;
             self.next += 1;
-            if self.next % SLICE == 0 && Instant::now() >= self.publish_at {
+            if self.next.is_multiple_of(SLICE) && Instant::now() >= self.publish_at {
                 return;
             }
         }
