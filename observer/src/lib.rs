@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod kernel;
 pub mod model;
+pub mod replay;
 pub mod report;
 pub mod session;
 pub mod stream;

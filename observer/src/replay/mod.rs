@@ -1,0 +1,38 @@
+//! Where events come from, and at what pace they reach the session.
+//!
+//! ```text
+//! reader thread ──batches, at most two waiting──▶ Source::fill ──▶ Pump (a thread) ──newest Frame──▶ screen
+//!                                                                   ▲──Control──────────────────────┘
+//! ```
+//!
+//! A live kernel and a recording are the same thing here, a [`Source`]; nothing downstream knows which it is.
+
+pub mod live;
+pub mod offscreen;
+mod pacer;
+pub mod pump;
+pub mod recorded;
+pub mod source;
+#[cfg(test)]
+mod tests;
+
+pub use pump::Player;
+pub use recorded::{Input, Recorded};
+pub use source::Source;
+
+pub use crate::tui::{Control, Seek};
+
+use crate::session::frame::Frame;
+use crate::stream::Event;
+
+/// What turns events into pictures.
+pub trait Engine: Send {
+    /// Takes the next event.
+    fn apply(&mut self, event: &Event);
+
+    /// The picture now.
+    fn frame(&self) -> Frame;
+
+    /// A line that the user should see.
+    fn note(&mut self, note: String);
+}
