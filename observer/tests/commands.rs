@@ -16,7 +16,7 @@ fn observer(arguments: &[&str]) -> Command {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    observer(arguments).output().unwrap()
+    observer(arguments).output().expect("observer runs")
 }
 
 fn stderr(output: &Output) -> String {
@@ -29,7 +29,7 @@ fn recording() -> PathBuf {
 }
 
 fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
+    path.to_str().expect("a path of ours")
 }
 
 /// Checks that it failed with `code` and one line that contains `what`.
@@ -58,7 +58,9 @@ fn summaries_of_a_recording() {
 #[test]
 fn a_reader_that_closes_early_ends_it_silently() {
     let recording = recording();
-    for arguments in [&["replay", path(&recording), "--text"][..], &["replay", path(&recording), "--json"], &["--help"], &["record", "--help"]] {
+    for arguments in
+        [&["replay", path(&recording), "--text"][..], &["replay", path(&recording), "--json"], &["--help"], &["record", "--help"]]
+    {
         let mut child = observer(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();

@@ -152,7 +152,11 @@ struct Recorder {
 impl Recorder {
     /// Records until something ends.
     fn follow(
-        &mut self, source: &mut dyn Source, command: &mut Option<Running>, signals: &Signals, duration: Option<Duration>,
+        &mut self,
+        source: &mut dyn Source,
+        command: &mut Option<Running>,
+        signals: &Signals,
+        duration: Option<Duration>,
     ) -> Result<End, Stop> {
         let start = Instant::now();
         let mut heard = (0, 0);

@@ -20,7 +20,11 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the source fails.
 pub fn run_to_end(
-    source: &mut dyn Source, engine: &mut dyn Engine, note: &str, mut tell: impl FnMut(&str), mut stop: impl FnMut() -> bool,
+    source: &mut dyn Source,
+    engine: &mut dyn Engine,
+    note: &str,
+    mut tell: impl FnMut(&str),
+    mut stop: impl FnMut() -> bool,
 ) -> Result<Frame> {
     let mut notes = Notes::new(note);
     let progress = progress(source.total_ns());
