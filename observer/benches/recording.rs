@@ -306,9 +306,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         measure("rewritten", &rows, &reader.header())?;
         return Ok(());
     }
-    for (name, theta, pages, capacity) in
-        [("zipf 1.2, most reads hit", 1.2, 400_000, 160_000), ("zipf 0.9, cache 40 %", 0.9, 400_000, 160_000), ("zipf 0.6, cache 10 %", 0.6, 400_000, 40_000)]
-    {
+    for (name, theta, pages, capacity) in [
+        ("zipf 1.2, most reads hit", 1.2, 400_000, 160_000),
+        ("zipf 0.9, cache 40 %", 0.9, 400_000, 160_000),
+        ("zipf 0.6, cache 10 %", 0.6, 400_000, 40_000),
+    ] {
         let events = stream(seed, events, cpus, theta, pages, capacity);
         let recording = measure(name, &events, &header())?;
         if let Some(path) = value("--write") {

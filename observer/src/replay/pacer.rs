@@ -34,7 +34,8 @@ impl Pacer {
         let (then, ts) = self.anchor?;
         // Beyond what can be represented (an infinite speed included) everything is due.
         let elapsed = now.saturating_duration_since(then).as_secs_f64() * self.speed;
-        let elapsed = Duration::try_from_secs_f64(elapsed).map_or(u64::MAX, |elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+        let elapsed =
+            Duration::try_from_secs_f64(elapsed).map_or(u64::MAX, |elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         Some(ts.saturating_add(elapsed))
     }
 

@@ -48,7 +48,10 @@ impl Player {
     /// # Errors
     /// When no thread can be started.
     pub fn start<E: Engine + 'static>(
-        source: Box<dyn Source>, engine: impl Fn() -> E + Send + 'static, speed: f64, paused: bool,
+        source: Box<dyn Source>,
+        engine: impl Fn() -> E + Send + 'static,
+        speed: f64,
+        paused: bool,
     ) -> Result<Player> {
         let first = engine();
         let (sender, frames) = watch::channel(Arc::new(first.frame()));
@@ -71,7 +74,8 @@ impl Player {
             changed: true,
             publish_at: Instant::now(),
         };
-        let thread = thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
+        let thread =
+            thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
         Ok(Player { frames, controls, thread })
     }
 

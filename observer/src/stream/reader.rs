@@ -11,8 +11,8 @@ use super::event::Event;
 use super::header::{FORMAT, Header};
 use super::message::{Bad, BatchMessage};
 use super::rows;
-use super::schema::{MAX_BODY, MAX_METADATA};
 use super::scan::{Found, Messages, Skipped};
+use super::schema::{MAX_BODY, MAX_METADATA};
 
 /// Bytes searched for a recording when the input does not start with one.
 const SEARCH: u64 = 1 << 25;

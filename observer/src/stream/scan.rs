@@ -148,10 +148,9 @@ impl<R: Read> Messages<R> {
                     self.consume(PREFIX);
                     return Ok((Found::Closed, skipped));
                 }
-                Attempt::EndMarker => (
-                    Skipped { offset, why: Bad::Shape("data follow the end marker"), cut: false, after_end: true, batch: None },
-                    PREFIX,
-                ),
+                Attempt::EndMarker => {
+                    (Skipped { offset, why: Bad::Shape("data follow the end marker"), cut: false, after_end: true, batch: None }, PREFIX)
+                }
                 Attempt::Nothing => return Ok((Found::End, skipped)),
                 Attempt::Bad { why, cut, batch } => {
                     let whole = batch.as_ref().map(|(_, len)| *len);
