@@ -8,6 +8,7 @@
 //! A live kernel and a recording are the same thing here, a [`Source`]; nothing downstream knows which it is.
 
 pub mod live;
+mod notes;
 pub mod offscreen;
 mod pacer;
 pub mod pump;
@@ -22,6 +23,7 @@ pub use source::Source;
 
 pub use crate::tui::{Control, Seek};
 
+use crate::session::Session;
 use crate::session::frame::Frame;
 use crate::stream::Event;
 
@@ -33,6 +35,20 @@ pub trait Engine: Send {
     /// The picture now.
     fn frame(&self) -> Frame;
 
-    /// A line that the user should see.
+    /// The line that the user should see now; replaces the one before.
     fn note(&mut self, note: String);
+}
+
+impl Engine for Session {
+    fn apply(&mut self, event: &Event) {
+        Session::apply(self, event);
+    }
+
+    fn frame(&self) -> Frame {
+        Session::frame(self)
+    }
+
+    fn note(&mut self, note: String) {
+        Session::note(self, note);
+    }
 }

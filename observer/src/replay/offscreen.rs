@@ -1,23 +1,28 @@
 //! A source read to its end without a screen, as fast as it goes.
 
 use std::io::{self, IsTerminal};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Engine;
+use super::notes::Notes;
 use super::source::Source;
 use crate::session::frame::Frame;
 
 /// Longest wait before `stop` is asked again.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Feeds everything of `source` to `engine` and returns the last picture; ends early when `stop` says so.
+/// Feeds everything of `source` to `engine` and returns the last picture; ends early when `stop` says so. Hands each note to `tell`;
+/// all of them, behind `note`, are in the picture too.
 ///
 /// # Errors
 /// When the source fails.
-pub fn run_to_end(source: &mut dyn Source, engine: &mut dyn Engine, mut stop: impl FnMut() -> bool) -> Result<Frame> {
+pub fn run_to_end(
+    source: &mut dyn Source, engine: &mut dyn Engine, note: &str, mut tell: impl FnMut(&str), mut stop: impl FnMut() -> bool,
+) -> Result<Frame> {
+    let mut notes = Notes::new(note);
     let progress = progress(source.total_ns());
     let start = source.header().start_boottime;
     let mut events = Vec::new();
@@ -27,7 +32,10 @@ pub fn run_to_end(source: &mut dyn Source, engine: &mut dyn Engine, mut stop: im
         events.clear();
         ended = !source.fill(&mut events, PATIENCE)?;
         events.iter().for_each(|event| engine.apply(event));
-        source.take_notes().into_iter().for_each(|note| engine.note(note));
+        for note in source.take_notes() {
+            progress.suspend(|| tell(&note));
+            notes.add(note);
+        }
         rows += events.len();
         if let Some(last) = events.last() {
             progress.set_position(last.ts.saturating_sub(start) / 1_000_000);
@@ -35,16 +43,11 @@ pub fn run_to_end(source: &mut dyn Source, engine: &mut dyn Engine, mut stop: im
         }
     }
     progress.finish_and_clear();
+    engine.note(notes.line());
     let mut frame = engine.frame();
     frame.source.total_ns = source.total_ns();
     frame.source.ended = ended;
     Ok(frame)
-}
-
-/// A stop after so long; never if there is no limit.
-pub fn after(limit: Option<Duration>) -> impl FnMut() -> bool {
-    let start = Instant::now();
-    move || limit.is_some_and(|limit| start.elapsed() >= limit)
 }
 
 /// A bar over the recording's time, or a counter where its end is unknown; nothing where stderr is no terminal.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
+use super::notes::Notes;
 use super::pacer::Pacer;
 use super::source::{Source, is_paced};
 use super::{Control, Engine, Seek};
@@ -25,6 +26,23 @@ const SLICE: usize = 4096;
 
 /// Controls waiting at most.
 const CONTROLS: usize = 64;
+
+/// How to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// 1 is as recorded, infinity as fast as it goes.
+    pub speed: f64,
+    /// Show the beginning and wait.
+    pub paused: bool,
+    /// A line that stays on the screen; empty for none.
+    pub note: String,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { speed: 1.0, paused: false, note: String::new() }
+    }
+}
 
 /// A running pump.
 pub struct Player {
@@ -48,12 +66,12 @@ impl Player {
     /// # Errors
     /// When no thread can be started.
     pub fn start<E: Engine + 'static>(
-        source: Box<dyn Source>,
-        engine: impl Fn() -> E + Send + 'static,
-        speed: f64,
-        paused: bool,
+        source: Box<dyn Source>, engine: impl Fn() -> E + Send + 'static, options: Options,
     ) -> Result<Player> {
-        let first = engine();
+        let Options { speed, paused, note } = options;
+        let notes = Notes::new(&note);
+        let mut first = engine();
+        first.note(notes.line());
         let (sender, frames) = watch::channel(Arc::new(first.frame()));
         let (controls, receiver) = mpsc::channel(CONTROLS);
         let paced = is_paced(source.kind());
@@ -73,9 +91,10 @@ impl Player {
             over: false,
             changed: true,
             publish_at: Instant::now(),
+            note,
+            notes,
         };
-        let thread =
-            thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
+        let thread = thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
         Ok(Player { frames, controls, thread })
     }
 
@@ -111,6 +130,9 @@ struct Pump<E, F> {
     /// The picture has changed since it was published.
     changed: bool,
     publish_at: Instant,
+    /// The line that was there from the start.
+    note: String,
+    notes: Notes,
 }
 
 /// Whether to go on.
@@ -125,7 +147,7 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         let result = self.play();
         if let Err(error) = &result {
             // Whoever looks at the screen sees why it stands still; whoever started it gets the error.
-            self.engine.note(format!("{error:#}"));
+            self.tell(format!("{error:#}"));
             self.over = true;
         }
         self.publish();
@@ -195,6 +217,7 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
 
     fn seek(&mut self, seek: Seek) -> Result<()> {
         if !self.paced {
+            // Not for the notes that stay.
             self.engine.note(format!("{} cannot be wound: record to a file (observer record -o FILE) and replay that", self.source.name()));
             self.changed = true;
             return Ok(());
@@ -206,6 +229,8 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         };
         if self.last_ts.is_some_and(|last| goal < last) && self.source.rewind()? {
             self.engine = (self.fresh)();
+            self.notes = Notes::new(&self.note);
+            self.engine.note(self.notes.line());
             self.queue.clear();
             self.next = 0;
             self.last_ts = None;
@@ -220,11 +245,17 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         self.next = 0;
         self.over = !self.source.fill(&mut self.queue, PATIENCE)?;
         for note in self.source.take_notes() {
-            self.engine.note(note);
-            self.changed = true;
+            self.tell(note);
         }
         self.changed |= self.over;
         Ok(())
+    }
+
+    /// Puts a note before the user.
+    fn tell(&mut self, note: String) {
+        self.notes.add(note);
+        self.engine.note(self.notes.line());
+        self.changed = true;
     }
 
     /// Applies the events that are due, until it is time to look at something else; waits if none is.

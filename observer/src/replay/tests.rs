@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::pump::Played;
+use super::pump::{Options, Played};
 use super::*;
 use crate::session::frame::{Calibration, Frame, Source as FrameSource, SourceKind};
 use crate::stream::tests::{header, mark};
@@ -82,6 +82,10 @@ fn embedded(bytes: Vec<u8>) -> Box<Recorded> {
     Box::new(Recorded::open(Input::Embedded(bytes.leak())).unwrap())
 }
 
+fn fast() -> Options {
+    Options { speed: f64::INFINITY, note: "embedded".to_owned(), ..Options::default() }
+}
+
 /// Waits for a picture that `is` right.
 fn await_frame(player: &Player, is: impl Fn(&Frame) -> bool) -> std::sync::Arc<Frame> {
     let start = Instant::now();
@@ -97,7 +101,7 @@ fn await_frame(player: &Player, is: impl Fn(&Frame) -> bool) -> std::sync::Arc<F
 
 #[test]
 fn a_replay_as_fast_as_it_goes_shows_everything_and_then_waits() {
-    let player = Player::start(embedded(recording(30)), counter, f64::INFINITY, false).unwrap();
+    let player = Player::start(embedded(recording(30)), counter, fast()).unwrap();
     let frame = await_frame(&player, |frame| frame.source.ended);
     assert_eq!((frame.source.events, frame.source.total_ns), (300, Some(29_900_000_000)));
     player.controls.try_send(Control::Quit).unwrap();
@@ -106,7 +110,7 @@ fn a_replay_as_fast_as_it_goes_shows_everything_and_then_waits() {
 
 #[test]
 fn a_replay_keeps_its_pace_and_changes_it() {
-    let player = Player::start(embedded(recording(1000)), counter, 20.0, false).unwrap();
+    let player = Player::start(embedded(recording(1000)), counter, Options { speed: 20.0, ..Options::default() }).unwrap();
     let start = Instant::now();
     let frame = await_frame(&player, |frame| frame.source.events >= 100);
     // 100 events are ten seconds, half a second at this speed; how late it notices is up to the machine.
@@ -118,7 +122,7 @@ fn a_replay_keeps_its_pace_and_changes_it() {
 
 #[test]
 fn a_paused_replay_moves_only_by_seeking() {
-    let player = Player::start(embedded(recording(100)), counter, 1.0, true).unwrap();
+    let player = Player::start(embedded(recording(100)), counter, Options { paused: true, ..Options::default() }).unwrap();
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(player.frames.borrow().source.events, 0);
     for (seek, events) in [
@@ -143,7 +147,7 @@ fn a_paused_replay_moves_only_by_seeking() {
 #[test]
 fn quitting_interrupts_a_long_seek() {
     let engine = || Counter { cost: Duration::from_millis(5), ..counter() };
-    let player = Player::start(embedded(recording(10_000)), engine, 1.0, false).unwrap();
+    let player = Player::start(embedded(recording(10_000)), engine, Options::default()).unwrap();
     player.controls.try_send(Control::Seek(Seek::To(u64::MAX))).unwrap();
     await_frame(&player, |frame| frame.source.events > 20);
     player.controls.try_send(Control::Quit).unwrap();
@@ -154,7 +158,7 @@ fn quitting_interrupts_a_long_seek() {
 
 #[test]
 fn a_pump_ends_with_its_screen() {
-    let player = Player::start(embedded(recording(10)), counter, 1.0, true).unwrap();
+    let player = Player::start(embedded(recording(10)), counter, Options { paused: true, ..Options::default() }).unwrap();
     player.join().unwrap();
 }
 
@@ -182,7 +186,7 @@ fn a_pipe_is_followed_and_says_that_it_cannot_be_wound() {
     });
     let source = Recorded::open(Input::File(path)).unwrap();
     assert_eq!((source.kind(), source.total_ns()), (SourceKind::Pipe, None));
-    let player = Player::start(Box::new(source), counter, 1.0, false).unwrap();
+    let player = Player::start(Box::new(source), counter, Options::default()).unwrap();
     for batch in 1..4 {
         write.send(batch).unwrap();
         await_frame(&player, |frame| frame.source.events == batch as u64);
@@ -203,20 +207,24 @@ fn damage_is_a_note_and_lost_events() {
     let mut bytes = recording(5);
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    let player = Player::start(embedded(bytes), counter, f64::INFINITY, false).unwrap();
+    let player = Player::start(embedded(bytes), counter, fast()).unwrap();
     let frame = await_frame(&player, |frame| frame.source.ended);
     // Forty marks and the gap's own event.
     assert_eq!((frame.source.events, frame.source.lost), (41, 10));
-    assert!(frame.source.note.contains("are missing"), "{}", frame.source.note);
+    assert!(frame.source.note.starts_with("embedded; rows ") && frame.source.note.contains("are missing"), "{}", frame.source.note);
     player.controls.try_send(Control::Quit).unwrap();
     assert_eq!(player.join().unwrap(), Played { damaged: true });
 }
 
 #[test]
 fn offscreen_reads_to_the_end() {
-    let mut engine = counter();
-    let frame = offscreen::run_to_end(&mut *embedded(recording(50)), &mut engine, || false).unwrap();
+    let mut told = Vec::new();
+    let mut bytes = recording(50);
+    bytes.truncate(bytes.len() - 8);
+    let frame = offscreen::run_to_end(&mut *embedded(bytes), &mut counter(), "first", |note| told.push(note.to_owned()), || false).unwrap();
     assert_eq!((frame.source.events, frame.source.ended, frame.source.total_ns), (500, true, Some(49_900_000_000)));
+    assert_eq!(told.len(), 1);
+    assert_eq!(frame.source.note, format!("first; {}", told[0]));
 }
 
 #[test]

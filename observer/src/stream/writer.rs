@@ -123,6 +123,11 @@ impl<W: Write> Writer<W> {
         self.rows + self.columns.rows() as u64
     }
 
+    /// Rows written so far: those of [`Writer::rows`] that are in a complete batch.
+    pub fn written_rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
