@@ -8,5 +8,6 @@ pub mod guest;
 pub mod kernel;
 pub mod modules;
 pub mod qemu;
+pub mod setup;
 pub mod shell;
 pub mod vm;

@@ -18,6 +18,10 @@ struct Cli {
 enum Command {
     /// Builds the eBPF object that observer contains, with a nightly compiler.
     Ebpf(commands::ebpf::Args),
+    /// Checks what this machine needs for the chores, and brings what is missing.
+    Setup(commands::setup::Args),
+    /// Checks and tests everything, virtual machines included.
+    Test(commands::test::Args),
     /// Boots a Debian kernel in a virtual machine, without root, and runs a command in it.
     Vm(commands::vm::Args),
 }
@@ -29,6 +33,8 @@ fn main() -> ExitCode {
     }
     let outcome = match Cli::parse().command {
         Command::Ebpf(args) => commands::ebpf::run(&args),
+        Command::Setup(args) => commands::setup::run(&args),
+        Command::Test(args) => commands::test::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
     };
     match outcome {

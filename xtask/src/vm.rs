@@ -25,6 +25,9 @@ pub const STATUS_FAILED: i32 = 125;
 /// Exit status when time ran out.
 pub const STATUS_TIMEOUT: i32 = 124;
 
+/// The kernels that the end-to-end tests boot.
+pub const TESTED_KERNELS: [&str; 2] = ["newest", "6.12"];
+
 /// A machine to be run.
 #[derive(Clone, Debug)]
 pub struct Vm {
@@ -132,6 +135,34 @@ pub struct VmResult {
     pub console: String,
     /// Where its results are.
     pub out: Option<PathBuf>,
+}
+
+impl VmResult {
+    /// The result, when every command that had to succeed did; otherwise an error with everything one needs to see why.
+    pub fn succeeded(self) -> Result<Self> {
+        if self.verdict == Verdict::Exit(0) {
+            return Ok(self);
+        }
+        let last = self.steps.last();
+        let text = |bytes: fn(&StepResult) -> &[u8]| String::from_utf8_lossy(last.map(bytes).unwrap_or_default()).into_owned();
+        anyhow::bail!(
+            "{} on {}, in {:?}\nstdout: {}\nstderr: {}\nconsole: {}",
+            self.verdict,
+            self.release,
+            last.map(|step| &step.argv),
+            text(|step| &step.stdout),
+            text(|step| &step.stderr),
+            self.console
+        )
+    }
+}
+
+impl StepResult {
+    /// Its standard output as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
 }
 
 impl Vm {
