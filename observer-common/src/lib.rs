@@ -29,11 +29,11 @@ pub enum Kind {
     Evict = 5,
     /// `mm_filemap_delete_from_page_cache`: the folio leaves the page cache (reclaimed or not). Body: [`Cold`].
     Delete = 6,
-    /// `folio_inc_gen` entered: the scan (or `inc_min_seq`) moves this folio one generation up. Flags *before*. Head only.
+    /// `folio_inc_gen`: the scan (or `inc_min_seq`) moves this folio one generation up. `aux`: [`inc_gen`]. Head only.
     IncGen = 7,
     /// `mm_lru_activate`: flags after activation. Head only.
     Activate = 8,
-    /// `walk_update_folio` / `folio_update_gen` entered: aging found a young page-table entry. Flags *before*. Head only.
+    /// `walk_update_folio` / `folio_update_gen` entered: a young page-table entry was found. Flags *before*; `aux`: [`walk`]. Head only.
     Walk = 9,
     /// `lru_gen_set_refs` entered: look-around or reclaim candidate with a young page-table entry. Flags *before*. Head only.
     SetRefs = 10,
@@ -67,6 +67,18 @@ pub mod task {
     pub const MEMALLOC: u8 = 2;
     /// The task bits could not be read.
     pub const UNKNOWN: u8 = 4;
+}
+
+/// Bits of `Head::aux` for [`Kind::IncGen`].
+pub mod inc_gen {
+    /// The flags were read after the move, not before it.
+    pub const DONE: u8 = 1;
+}
+
+/// Bits of `Head::aux` for [`Kind::Walk`].
+pub mod walk {
+    /// Under a walk object, so that the aging rule applies; without one the look-around rule does (spec 3.2).
+    pub const AGING: u8 = 1;
 }
 
 /// The start of every record, and the whole of a hot one.

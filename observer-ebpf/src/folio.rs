@@ -1,10 +1,10 @@
 //! A folio's life on the lists: requested, inserted, accessed, moved.
 
 use aya_ebpf::{
-    macros::{btf_tracepoint, fentry, kprobe},
-    programs::{BtfTracePointContext, FEntryContext, ProbeContext},
+    macros::{btf_tracepoint, fentry, fexit, kprobe},
+    programs::{BtfTracePointContext, FEntryContext, FExitContext, ProbeContext},
 };
-use observer_common::Kind;
+use observer_common::{Kind, inc_gen};
 
 use crate::{
     emit::{cold, hot},
@@ -36,14 +36,14 @@ fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
     0
 }
 
-/// The scan, or aging with four generations, moves a folio up.
-#[fentry]
-fn folio_inc_gen(ctx: FEntryContext) -> u32 {
-    hot(Kind::IncGen, ctx.arg(1), 0);
+/// The scan, or aging with four generations, moved a folio up: flags after it.
+#[fexit]
+fn folio_inc_gen(ctx: FExitContext) -> u32 {
+    hot(Kind::IncGen, ctx.arg(1), inc_gen::DONE);
     0
 }
 
-/// The same where the compiler cloned the function and fentry has no symbol.
+/// The same where the compiler cloned the function and only a kprobe reaches it: flags before it.
 #[kprobe]
 fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
     if let Some(folio) = ctx.arg::<u64>(1) {

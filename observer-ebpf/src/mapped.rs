@@ -1,7 +1,7 @@
 //! Accesses through page tables, where the kernel's own functions see them.
 
 use aya_ebpf::{macros::fentry, programs::FEntryContext};
-use observer_common::{Head, Kind};
+use observer_common::{Head, Kind, walk};
 
 use crate::{
     config::layout,
@@ -14,8 +14,9 @@ use crate::{
 fn walk_update_folio(ctx: FEntryContext) -> u32 {
     // 7.2 put the VMA before the folio.
     let folio: u64 = if layout!(walk_folio_arg) == 1 { ctx.arg(1) } else { ctx.arg(2) };
+    let object: u64 = ctx.arg(0);
     if folio != 0 {
-        hot(Kind::Walk, folio, 0);
+        hot(Kind::Walk, folio, if object != 0 { walk::AGING } else { 0 });
     }
     0
 }
@@ -23,7 +24,7 @@ fn walk_update_folio(ctx: FEntryContext) -> u32 {
 /// The same before 6.14.
 #[fentry]
 fn folio_update_gen(ctx: FEntryContext) -> u32 {
-    hot(Kind::Walk, ctx.arg(0), 0);
+    hot(Kind::Walk, ctx.arg(0), walk::AGING);
     0
 }
 

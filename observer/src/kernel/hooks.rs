@@ -82,7 +82,7 @@ const WANTED: &[Wanted] = &[
     },
     Wanted {
         name: "folio_inc_gen",
-        ways: &[way("folio_inc_gen", Via::Fentry, "folio_inc_gen"), way("folio_inc_gen_clone", Via::Kprobe, "folio_inc_gen")],
+        ways: &[way("folio_inc_gen", Via::Fexit, "folio_inc_gen"), way("folio_inc_gen_clone", Via::Kprobe, "folio_inc_gen")],
         without: "protection at scan: seen late, when min_seq moves past a folio",
     },
     Wanted {
