@@ -16,6 +16,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows a real kernel's multi-gen LRU at work on this terminal, live.
+    Demo(commands::demo::Args),
     /// Builds the eBPF object that observer contains, with a nightly compiler.
     Ebpf(commands::ebpf::Args),
     /// Checks what this machine needs for the chores, and brings what is missing.
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Ebpf(args) => commands::ebpf::run(&args),
         Command::Setup(args) => commands::setup::run(&args),
         Command::Test(args) => commands::test::run(&args),
@@ -39,15 +42,10 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::from(commands::CLOSED_PIPE),
+        Err(error) if commands::is_closed_pipe(&error) => ExitCode::from(commands::CLOSED_PIPE),
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// Whether the reader of our output left; that is its right and no error to speak of.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe))
 }

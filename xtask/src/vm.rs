@@ -14,8 +14,9 @@ use guest_init::Job;
 pub use guest_init::Step;
 
 use crate::cache;
-use crate::guest::{self, Copied, PROGRAMS, Program};
+use crate::guest::{self, Copied};
 use crate::kernel::Kernel;
+use crate::programs::{PROGRAMS, Program};
 use crate::qemu::{self, Accel, Machine};
 use crate::shell::say;
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use xtask::guest::{self, INIT, PROGRAMS, workspace};
+use xtask::guest;
 use xtask::kernel::Kernel;
+use xtask::programs::{self, INIT, Link, PROGRAMS, workspace};
 use xtask::setup::{self, Purpose};
 use xtask::shell::{self, say};
 use xtask::{ebpf, vm};
@@ -80,7 +81,7 @@ fn machines() -> Result<()> {
     guest::busybox()?;
     let programs: Vec<_> = std::iter::once(INIT).chain(PROGRAMS).collect();
     say("building the guests' programs");
-    guest::build_static(&programs).map(drop)
+    programs::build(&programs, Link::Static).map(drop)
 }
 
 fn vm_tests() -> Result<()> {
