@@ -1,6 +1,6 @@
 //! Programs of this workspace, built for a guest or for this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -27,11 +27,12 @@ pub const OBSERVER: Program = Program { package: "observer", name: "observer" };
 /// The programs a guest finds in its `/bin` unless asked otherwise.
 pub const PROGRAMS: [Program; 2] = [OBSERVER, Program { package: "observer-tests", name: "workload" }];
 
-/// The workspace's folder.
+/// The workspace's folder: the one cargo runs in now, since a target folder may be shared by several checkouts, or else
+/// the one this was built in.
 #[must_use]
 pub fn workspace() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.parent().unwrap_or(&own).to_owned()
 }
 
 /// How a program is linked.
