@@ -41,6 +41,7 @@ fn offers_everything(kernel: &str, release: &str) {
     ];
     let result = vm.run_steps(&steps, &mut Output::Keep).unwrap().succeeded().unwrap();
     assert!(result.release.starts_with(release) && result.steps.len() == steps.len(), "{result:?}");
+    assert_eq!(result.warnings(), Vec::<&str>::new());
     let facts = result.steps[0].text();
     let facts: Vec<&str> = facts.lines().collect();
     assert_eq!(facts[0], result.release);

@@ -14,17 +14,13 @@ struct Cli {
     command: Command,
 }
 
+// The words on each command are those on its arguments.
 #[derive(Subcommand)]
 enum Command {
-    /// Shows a real kernel's multi-gen LRU at work on this terminal, live.
     Demo(commands::demo::Args),
-    /// Builds the eBPF object that observer contains, with a nightly compiler.
     Ebpf(commands::ebpf::Args),
-    /// Checks what this machine needs for the chores, and brings what is missing.
     Setup(commands::setup::Args),
-    /// Checks and tests everything, virtual machines included.
     Test(commands::test::Args),
-    /// Boots a Debian kernel in a virtual machine, without root, and runs a command in it.
     Vm(commands::vm::Args),
 }
 

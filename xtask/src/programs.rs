@@ -1,5 +1,6 @@
 //! Programs of this workspace, built for a guest or for this machine.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -48,7 +49,10 @@ pub enum Link {
 pub fn build(programs: &[Program], link: Link) -> Result<Vec<PathBuf>> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace()).stdin(Stdio::null()).stderr(Stdio::inherit());
-    cargo.args(["build", "--quiet", "--release", "--message-format", "json-render-diagnostics"]);
+    cargo.args(["build", "--release", "--message-format", "json-render-diagnostics"]);
+    if !std::io::stderr().is_terminal() {
+        cargo.arg("--quiet");
+    }
     if link == Link::Static {
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
         cargo.env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static").trim_start()).args(["--target", TARGET]);

@@ -139,6 +139,12 @@ pub struct VmResult {
 }
 
 impl VmResult {
+    /// The kernel's warnings: it goes on after them, but something was not as its authors meant it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<&str> {
+        self.console.lines().map(without_stamp).filter(|line| line.starts_with("WARNING:")).collect()
+    }
+
     /// The result, when every command that had to succeed did; otherwise an error with everything one needs to see why.
     pub fn succeeded(self) -> Result<Self> {
         if self.verdict == Verdict::Exit(0) {
@@ -156,6 +162,11 @@ impl VmResult {
             self.console
         )
     }
+}
+
+/// The line without the kernel's `[    1.234567] `.
+fn without_stamp(line: &str) -> &str {
+    line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, text)| text)
 }
 
 impl StepResult {

@@ -64,7 +64,9 @@ fn lints() -> Result<()> {
 }
 
 fn documentation() -> Result<()> {
-    cargo(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+    // Written for those who work on it, so private items are documented and may be linked to.
+    let flags = "-D warnings -A rustdoc::private_intra_doc_links";
+    cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"], &[("RUSTDOCFLAGS", flags)])
 }
 
 fn tests() -> Result<()> {

@@ -99,6 +99,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.console || !matches!(result.verdict, Verdict::Exit(_)) {
         eprint!("{}", result.console);
     }
+    for warning in result.warnings() {
+        eprintln!("xtask: the kernel warned: {warning}");
+    }
     eprintln!("{}", result.verdict);
     Ok(ExitCode::from(u8::try_from(result.verdict.status()).unwrap_or(u8::MAX)))
 }
