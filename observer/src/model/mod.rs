@@ -8,6 +8,7 @@ pub mod access;
 pub mod aging;
 pub mod classical;
 pub mod flags;
+pub mod machine;
 pub mod parse;
 pub mod placement;
 pub mod rules;
@@ -17,6 +18,7 @@ pub mod tiers;
 
 pub use access::{Moved, Outcome};
 pub use flags::{FolioFlags, FolioState, Traits, Window};
+pub use machine::{Cache, Config, Counters, Entering, Lru};
 pub use placement::Add;
 pub use rules::Rules;
 pub use scan::{Protection, Rejected};

@@ -1,0 +1,4 @@
+//! Rule sets on synthetic access streams.
+
+pub mod random;
+pub mod zipf;
