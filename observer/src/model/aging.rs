@@ -92,6 +92,8 @@ mod tests {
             assert_eq!(rules.next_min_seq(&Window::INITIAL, 60, empty), [1, 0]);
             assert_eq!(rules.next_min_seq(&Window::INITIAL, 0, empty), [0, 0], "anon not considered");
         }
+        let file_too = |file: bool, seq: u64| seq < if file { 1 } else { 2 };
+        assert_eq!(V7_3.next_min_seq(&Window::INITIAL, 60, file_too), [2, 1], "only a type further behind holds the other back");
         assert_eq!(V6_12.next_min_seq(&Window::INITIAL, 60, empty), [0, 0], "anon stays behind file");
     }
 
