@@ -454,11 +454,11 @@ fn a_full_swap_keeps_anon_and_the_limit_gives_way_in_the_end() {
 
 #[test]
 fn a_large_folio_that_swap_cannot_take_comes_back_active() {
-    let mut m = machine(V6_12, Config { swap_pages: 100, ..Config::pages(1 << 20) });
+    let mut m = machine(V7_3, Config { swap_pages: 100, ..Config::pages(1 << 20) });
     m.add(512, 7, Entering { in_fault: false, ..Entering::ANON });
     let slot = m.core.pages.folio(512).expect("resident");
     m.core.folios.unlink(slot);
-    m.lru.store(&mut m.core, slot, &crate::model::flags::FolioState::on_list(0, FolioFlags::default()));
+    m.lru.store(&mut m.core, slot, &crate::model::flags::FolioState::on_list(0, FolioFlags::new(0, false, true, false)));
     m.core.folios.push_head(head(0, false), slot);
     let mut sc = ScanControl { goal: 32, reclaimed: 0, priority: 0 };
     m.lru.shrink(&mut m.core, &mut sc);
