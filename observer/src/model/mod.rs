@@ -15,6 +15,7 @@ pub mod rules;
 pub mod scan;
 pub mod shadow_entry;
 pub mod tiers;
+pub mod what_if;
 
 pub use access::{Moved, Outcome};
 pub use flags::{FolioFlags, FolioState, Traits, Window};
@@ -24,3 +25,4 @@ pub use rules::Rules;
 pub use scan::{Protection, Rejected};
 pub use shadow_entry::{RefaultEffect, ShadowEntry, ShadowLayout, Token};
 pub use tiers::Controller;
+pub use what_if::{Feed, KeySpace, WhatIf, WhatIfRow};

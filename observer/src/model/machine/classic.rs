@@ -199,6 +199,10 @@ impl Policy for Classic {
         }
     }
 
+    fn stale_shadow(&self) -> Shadow {
+        Shadow::new(self.age.token(0).wrapping_add(1 << (TOKEN_BITS - 1)), false)
+    }
+
     fn insert(&mut self, core: &mut Core, slot: Slot) {
         let now = state(core, slot);
         self.put_back(core, slot, now);

@@ -216,6 +216,14 @@ impl Policy for Generations {
         }
     }
 
+    fn stale_shadow(&self) -> Shadow {
+        // Half the token's range away from any window to come.
+        let mut then = self.window;
+        then.min_seq = then.min_seq.map(|seq| seq.wrapping_add(1 << 20));
+        let token = self.rules.evict(&FolioState::default(), &then, true);
+        Shadow::new(token.value, token.workingset)
+    }
+
     fn insert(&mut self, core: &mut Core, slot: Slot) {
         let state = self.state(core.folios.word(slot));
         self.place(core, slot, state, false);

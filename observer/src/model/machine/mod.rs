@@ -119,6 +119,9 @@ pub trait Cache {
     /// `read(2)` of one page: marks it accessed, and brings it in first if need be. True if it was resident.
     fn read(&mut self, key: u32) -> bool;
 
+    /// A `read(2)` that goes on in the folio where the last one ended: an access that is not marked (spec 3.1).
+    fn read_on(&mut self);
+
     /// An access through a page table; the page is mapped by it. `how` says how it enters if it is not resident. True if it was.
     fn touch(&mut self, key: u32, how: Entering) -> bool;
 
@@ -140,8 +143,17 @@ pub trait Cache {
     /// Truncation, or exit: the page, its shadow and its swap are gone; a large folio goes as a whole.
     fn remove(&mut self, key: u32, anon: bool);
 
+    /// A page was evicted before the first event: its next arrival is a refault, though not a recent one.
+    fn evicted_before(&mut self, key: u32);
+
     /// Whether a page is resident.
     fn is_resident(&self, key: u32) -> bool;
+
+    /// Whether a page is resident and mapped.
+    fn is_mapped(&self, key: u32) -> bool;
+
+    /// Whether two pages are in one resident folio.
+    fn same_folio(&self, a: u32, b: u32) -> bool;
 
     /// The CPU that makes the next accesses.
     fn run_on(&mut self, cpu: usize);
@@ -218,6 +230,8 @@ pub(crate) trait Policy {
     fn added(&mut self, core: &mut Core, slot: Slot, how: &Entering);
     /// A page comes back whose shadow is this.
     fn refault(&mut self, core: &mut Core, slot: Slot, shadow: Shadow, in_fault: bool);
+    /// A shadow too old to be recent, or within any distance.
+    fn stale_shadow(&self) -> Shadow;
     /// The batch was drained: onto a list.
     fn insert(&mut self, core: &mut Core, slot: Slot);
     /// `folio_activate`, drained.
@@ -355,6 +369,10 @@ impl<P: Policy> Cache for Machine<P> {
         false
     }
 
+    fn read_on(&mut self) {
+        self.core.counters.accesses += 1;
+    }
+
     fn touch(&mut self, key: u32, how: Entering) -> bool {
         self.core.counters.accesses += 1;
         let resident = self.core.pages.folio(key);
@@ -423,8 +441,23 @@ impl<P: Policy> Cache for Machine<P> {
         }
     }
 
+    fn evicted_before(&mut self, key: u32) {
+        if self.core.pages.get(key) == Entry::Empty {
+            let shadow = self.lru.stale_shadow();
+            self.core.pages.set(key, 1, Entry::Shadow(shadow));
+        }
+    }
+
     fn is_resident(&self, key: u32) -> bool {
         self.core.pages.folio(key).is_some()
+    }
+
+    fn is_mapped(&self, key: u32) -> bool {
+        self.core.pages.folio(key).is_some_and(|slot| self.core.folios.attr(slot).has(Attr::MAPPED))
+    }
+
+    fn same_folio(&self, a: u32, b: u32) -> bool {
+        self.core.pages.folio(a).is_some_and(|slot| self.core.pages.folio(b) == Some(slot))
     }
 
     fn run_on(&mut self, cpu: usize) {

@@ -258,6 +258,19 @@ fn edge_9_21_truncation_removes_shadows() {
 }
 
 #[test]
+fn pages_evicted_before_the_first_event_refault_without_being_recent() {
+    for lru in every_lru() {
+        let mut cache = lru.cache(Config::pages(1024));
+        cache.evicted_before(5);
+        cache.read(5);
+        let counters = cache.counters();
+        assert_eq!((counters.refaults[1], counters.restores[1]), (1, 0), "{}", lru.label());
+        cache.evicted_before(5);
+        assert!(cache.is_resident(5), "resident pages stay");
+    }
+}
+
+#[test]
 fn edge_9_24_rotation_after_writeback_is_scanned_next() {
     let mut m = small(V7_3);
     for key in 0..3 {
