@@ -5,5 +5,6 @@ pub mod kernel;
 pub mod model;
 pub mod report;
 pub mod session;
+pub mod simulate;
 pub mod stream;
 pub mod tui;
