@@ -101,7 +101,7 @@ impl File {
         let mut at = self.start;
         while at < end {
             let mut order = self.order;
-            while order > 0 && (at % (1 << order) != 0 || at + (1 << order) > end) {
+            while order > 0 && (!at.is_multiple_of(1 << order) || at + (1 << order) > end) {
                 order -= 1;
             }
             cache.add(self.base + at, order, Entering::READ);

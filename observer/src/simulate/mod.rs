@@ -1,5 +1,6 @@
 //! Rule sets on synthetic access streams, counted as a kernel counts.
 
+pub mod bench;
 pub mod file;
 pub mod letter;
 pub mod random;
@@ -7,6 +8,9 @@ pub mod render;
 pub mod run;
 pub mod workload;
 pub mod zipf;
+
+#[cfg(test)]
+mod proposal_tests;
 
 pub use file::Readahead;
 pub use letter::{Letter, cover_letter};

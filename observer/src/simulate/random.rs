@@ -30,7 +30,7 @@ impl Random {
 
     /// Uniform below `n` (n > 0).
     pub fn below(&mut self, n: u32) -> u32 {
-        ((self.bits() >> 32) * u64::from(n) >> 32) as u32
+        (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// Uniform in [0, 1).

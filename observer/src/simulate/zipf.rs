@@ -24,7 +24,9 @@ impl Zipf {
             less.pop();
             let kept = share[small as usize];
             cells[small as usize].1 = items[large as usize];
-            cells[small as usize].2 = (kept * 2f64.powi(32)) as u32;
+            #[expect(clippy::cast_sign_loss, reason = "a share is never negative")]
+            let share_of_cell = (kept * 2f64.powi(32)) as u32;
+            cells[small as usize].2 = share_of_cell;
             share[large as usize] -= 1.0 - kept;
             if share[large as usize] < 1.0 {
                 more.pop();
@@ -37,7 +39,7 @@ impl Zipf {
     /// The next item.
     pub fn next(&self, random: &mut Random) -> u32 {
         let bits = random.bits();
-        let at = ((bits >> 32) * self.cells.len() as u64 >> 32) as usize;
+        let at = (((bits >> 32) * self.cells.len() as u64) >> 32) as usize;
         let (item, alias, share) = self.cells[at];
         if (bits as u32) < share { item } else { alias }
     }

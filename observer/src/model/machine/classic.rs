@@ -145,7 +145,8 @@ impl Classic {
         let outcome = now.on_candidate(&traits, u32::from(young));
         if matches!(outcome, Outcome::Reclaim | Outcome::ReclaimClean) {
             let room = traits.file || core.swap_left() >= pages;
-            if !traits.unevictable && !traits.writeback && !(traits.file && traits.dirty) && room {
+            let unfit = traits.unevictable || traits.writeback || traits.file && traits.dirty;
+            if !unfit && room {
                 let shadow = Shadow::new(self.age.token(0), now.workingset);
                 self.age.0 += pages;
                 core.evict(slot, shadow);

@@ -12,6 +12,8 @@ mod generations;
 mod pages;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use self::classic::Classic;
