@@ -10,6 +10,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod session;
+pub mod simulate;
 pub mod stream;
 pub mod tui;
 pub mod units;

@@ -33,30 +33,50 @@ pub struct CgroupReport {
     pub memory_max: Option<u64>,
     /// Over the measured part.
     pub measured: Counters,
-    /// Over everything, the ramp included.
+    /// Since the process entered it, ramp and preparation included.
     pub total: Counters,
 }
 
-/// Performs `ramp` accesses uncounted and `reads` counted ones.
-pub fn run<P>(workload: &'static str, parameters: P, ramp: u64, reads: u64, mut access: impl FnMut() -> Result<()>) -> Result<Report<P>> {
-    let cgroup = Cgroup::current();
-    let counters = || cgroup.as_ref().map(Cgroup::counters).transpose();
-    let start = counters()?;
-    for _ in 0..ramp {
-        access()?;
+/// Watches what the kernel counts for the process from its start on.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    cgroup: Option<(Cgroup, Counters)>,
+}
+
+impl Meter {
+    /// Begins to count for the control group the process is in now.
+    pub fn start() -> Result<Self> {
+        let cgroup = Cgroup::current();
+        let cgroup = cgroup.map(|cgroup| cgroup.counters().map(|counters| (cgroup, counters))).transpose()?;
+        Ok(Self { cgroup })
     }
-    let warm = counters()?;
-    let begun = Instant::now();
-    for _ in 0..reads {
-        access()?;
+
+    /// Performs `ramp` accesses unmeasured and `reads` measured ones.
+    pub fn run<P>(
+        self,
+        workload: &'static str,
+        parameters: P,
+        ramp: u64,
+        reads: u64,
+        mut access: impl FnMut() -> Result<()>,
+    ) -> Result<Report<P>> {
+        let counters = || self.cgroup.as_ref().map(|(cgroup, _)| cgroup.counters()).transpose();
+        for _ in 0..ramp {
+            access()?;
+        }
+        let warm = counters()?;
+        let begun = Instant::now();
+        for _ in 0..reads {
+            access()?;
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let end = counters()?;
+        let cgroup = self.cgroup.as_ref().zip(warm).zip(end).map(|(((cgroup, start), warm), end)| CgroupReport {
+            path: cgroup.path(),
+            memory_max: cgroup.memory_max(),
+            measured: difference(&warm, &end),
+            total: difference(start, &end),
+        });
+        Ok(Report { workload, parameters, ramp, reads, seconds, cgroup })
     }
-    let seconds = begun.elapsed().as_secs_f64();
-    let end = counters()?;
-    let cgroup = cgroup.as_ref().zip(start).zip(warm).zip(end).map(|(((cgroup, start), warm), end)| CgroupReport {
-        path: cgroup.path(),
-        memory_max: cgroup.memory_max(),
-        measured: difference(&warm, &end),
-        total: difference(&start, &end),
-    });
-    Ok(Report { workload, parameters, ramp, reads, seconds, cgroup })
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::guest::workspace;
+use crate::programs::workspace;
 use crate::shell::{self, say};
 use sources::Stamp;
 use toolchain::Toolchain;

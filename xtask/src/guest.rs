@@ -1,41 +1,22 @@
-//! What runs inside a test machine: static programs of this workspace, busybox, and the initramfs that carries them.
+//! What a test machine starts with: the initramfs that carries its programs, modules and job.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use guest_init::{JOB_PATH, Job};
-use serde::Deserialize;
 
 use crate::apt::Suite;
 use crate::cpio::Archive;
 use crate::kernel::Kernel;
+use crate::programs::{self, INIT, Link, Program};
 use crate::shell::{self, say};
 use crate::{cache, modules};
 
-/// The target of the guests: the host's own, but built with the C library inside the program.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-
 /// The suite that busybox is taken from.
 const BUSYBOX_SUITE: &str = "trixie";
-
-/// A program of this workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// Its package.
-    pub package: &'static str,
-    /// Its binary, and its name in the guest.
-    pub name: &'static str,
-}
-
-/// The guest's first process.
-pub const INIT: Program = Program { package: "guest-init", name: "guest-init" };
-
-/// The programs a guest finds in its `/bin` unless asked otherwise.
-pub const PROGRAMS: [Program; 2] =
-    [Program { package: "observer", name: "observer" }, Program { package: "observer-tests", name: "workload" }];
 
 /// A file of the host that goes into the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,47 +38,6 @@ impl Copied {
         }
         Ok(Self { host: host.into(), guest })
     }
-}
-
-/// The workspace's folder.
-#[must_use]
-pub fn workspace() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
-}
-
-/// Builds programs static, with the release profile, beside the host's own build. Returns their paths in the same order.
-pub fn build_static(programs: &[Program]) -> Result<Vec<PathBuf>> {
-    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    flags.push_str(" -C target-feature=+crt-static");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).env("RUSTFLAGS", flags.trim()).stdin(Stdio::null()).stderr(Stdio::inherit());
-    cargo.args(["build", "--quiet", "--release", "--target", TARGET, "--message-format", "json-render-diagnostics"]);
-    // Names of functions stay for backtraces; the rest would only fill the guest's memory.
-    cargo.args(["--config", "profile.release.debug=false", "--config", "profile.release.strip=\"debuginfo\""]);
-    for program in programs {
-        cargo.args(["--package", program.package, "--bin", program.name]);
-    }
-    let output = cargo.output().context("cargo")?;
-    if !output.status.success() {
-        bail!("the guest's programs did not build (the messages above say why)");
-    }
-    let built = String::from_utf8_lossy(&output.stdout);
-    let built: Vec<PathBuf> = built.lines().filter_map(executable).collect();
-    let path = |program: &Program| {
-        let found = built.iter().find(|path| path.file_name().is_some_and(|name| name == program.name));
-        found.cloned().with_context(|| format!("cargo built no {}", program.name))
-    };
-    programs.iter().map(path).collect()
-}
-
-/// The program that a line of cargo's messages announces.
-fn executable(line: &str) -> Option<PathBuf> {
-    #[derive(Deserialize)]
-    struct Artifact {
-        executable: Option<PathBuf>,
-    }
-    serde_json::from_str::<Artifact>(line).ok()?.executable
 }
 
 /// Debian's static busybox from the cache: a shell and the usual small tools for the guest.
@@ -131,7 +71,7 @@ pub fn initramfs(kernel: &Kernel, mut job: Job, programs: &[Program], copies: &[
     let programs: Vec<Program> = std::iter::once(INIT).chain(programs.iter().copied()).collect();
     say(format_args!("building for the guest: {}", programs.iter().map(|program| program.name).collect::<Vec<_>>().join(", ")));
     let mut copies = copies.to_vec();
-    for (program, host) in programs.iter().zip(build_static(&programs)?) {
+    for (program, host) in programs.iter().zip(programs::build(&programs, Link::Static)?) {
         let guest = if *program == INIT { "/init".to_owned() } else { format!("/bin/{}", program.name) };
         copies.push(Copied { host, guest });
     }

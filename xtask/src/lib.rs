@@ -7,6 +7,8 @@ pub mod ebpf;
 pub mod guest;
 pub mod kernel;
 pub mod modules;
+pub mod programs;
 pub mod qemu;
+pub mod setup;
 pub mod shell;
 pub mod vm;

@@ -14,11 +14,13 @@ struct Cli {
     command: Command,
 }
 
+// The words on each command are those on its arguments.
 #[derive(Subcommand)]
 enum Command {
-    /// Builds the eBPF object that observer contains, with a nightly compiler.
+    Demo(commands::demo::Args),
     Ebpf(commands::ebpf::Args),
-    /// Boots a Debian kernel in a virtual machine, without root, and runs a command in it.
+    Setup(commands::setup::Args),
+    Test(commands::test::Args),
     Vm(commands::vm::Args),
 }
 
@@ -28,20 +30,18 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Ebpf(args) => commands::ebpf::run(&args),
+        Command::Setup(args) => commands::setup::run(&args),
+        Command::Test(args) => commands::test::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
     };
     match outcome {
         Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::from(commands::CLOSED_PIPE),
+        Err(error) if commands::is_closed_pipe(&error) => ExitCode::from(commands::CLOSED_PIPE),
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// Whether the reader of our output left; that is its right and no error to speak of.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe))
 }

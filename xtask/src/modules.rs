@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// What the machine needs; a kernel has each built in or as a module.
-const WANTED: [&str; 5] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4", "zram"];
+/// What the machine needs; a kernel has each built in or as a module. Older zram asks for its compressor, `lzo_rle`, by
+/// name, when it is too late to load it.
+const WANTED: [&str; 6] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4", "lzo_rle", "zram"];
 
 /// One module file.
 #[derive(Clone, Debug)]

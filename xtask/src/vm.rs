@@ -14,8 +14,9 @@ use guest_init::Job;
 pub use guest_init::Step;
 
 use crate::cache;
-use crate::guest::{self, Copied, PROGRAMS, Program};
+use crate::guest::{self, Copied};
 use crate::kernel::Kernel;
+use crate::programs::{PROGRAMS, Program};
 use crate::qemu::{self, Accel, Machine};
 use crate::shell::say;
 
@@ -24,6 +25,9 @@ pub const STATUS_FAILED: i32 = 125;
 
 /// Exit status when time ran out.
 pub const STATUS_TIMEOUT: i32 = 124;
+
+/// The kernels that the end-to-end tests boot.
+pub const TESTED_KERNELS: [&str; 2] = ["newest", "6.12"];
 
 /// A machine to be run.
 #[derive(Clone, Debug)]
@@ -132,6 +136,45 @@ pub struct VmResult {
     pub console: String,
     /// Where its results are.
     pub out: Option<PathBuf>,
+}
+
+impl VmResult {
+    /// The kernel's warnings: it goes on after them, but something was not as its authors meant it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<&str> {
+        self.console.lines().map(without_stamp).filter(|line| line.starts_with("WARNING:")).collect()
+    }
+
+    /// The result, when every command that had to succeed did; otherwise an error with everything one needs to see why.
+    pub fn succeeded(self) -> Result<Self> {
+        if self.verdict == Verdict::Exit(0) {
+            return Ok(self);
+        }
+        let last = self.steps.last();
+        let text = |bytes: fn(&StepResult) -> &[u8]| String::from_utf8_lossy(last.map(bytes).unwrap_or_default()).into_owned();
+        anyhow::bail!(
+            "{} on {}, in {:?}\nstdout: {}\nstderr: {}\nconsole: {}",
+            self.verdict,
+            self.release,
+            last.map(|step| &step.argv),
+            text(|step| &step.stdout),
+            text(|step| &step.stderr),
+            self.console
+        )
+    }
+}
+
+/// The line without the kernel's `[    1.234567] `.
+fn without_stamp(line: &str) -> &str {
+    line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, text)| text)
+}
+
+impl StepResult {
+    /// Its standard output as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
 }
 
 impl Vm {

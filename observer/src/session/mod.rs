@@ -14,6 +14,8 @@ mod picture;
 pub mod rule_set;
 pub mod side;
 mod step;
+#[cfg(test)]
+mod tests;
 mod windows;
 mod world;
 
@@ -232,15 +234,8 @@ impl Session {
 
 /// The kernel's own rule set.
 fn own(own: OwnRules, width: Option<u8>) -> RuleSet {
-    let named = |name: &str| Rules::by_name(name).map(|rules| Engine::Generations(fit(rules, own, width)));
-    let (name, engine) = match own {
-        OwnRules::Classical => ("classical", Some(Engine::Classical)),
-        OwnRules::V6_12 => ("6.12", named("6.12")),
-        OwnRules::V6_18 => ("6.18", named("6.18")),
-        OwnRules::V7_3 => ("7.3", named("7.3")),
-        OwnRules::FgV3 => ("fg-v3", named("fg-v3")),
-    };
-    RuleSet::new(name.to_owned(), engine.unwrap_or(Engine::Classical))
+    let engine = Rules::by_name(own.name()).map_or(Engine::Classical, |rules| Engine::Generations(fit(rules, own, width)));
+    RuleSet::new(own.name().to_owned(), engine)
 }
 
 /// A rule set with the width its reference field would have on this kernel (spec 1.3): FG asks for one bit less.

@@ -13,8 +13,9 @@ use memmap2::Advice as MapAdvice;
 use observer_tests::cgroup::Cgroup;
 use observer_tests::permutation::Permutation;
 use observer_tests::random::Random;
+use observer_tests::report::Meter;
 use observer_tests::zipf::Zipf;
-use observer_tests::{PAGE, files, report};
+use observer_tests::{PAGE, files};
 use rustix::fs::{Advice, fadvise};
 use serde::Serialize;
 
@@ -80,8 +81,12 @@ struct Group {
 }
 
 impl Group {
-    fn enter(&self) -> Result<()> {
-        self.cgroup.as_deref().map(|path| Cgroup::enter(path, self.memory_max)).transpose().map(drop)
+    /// Enters it, and counts from here on.
+    fn enter(&self) -> Result<Meter> {
+        if let Some(path) = &self.cgroup {
+            Cgroup::enter(path, self.memory_max)?;
+        }
+        Meter::start()
     }
 }
 
@@ -225,8 +230,8 @@ impl Chooser {
 fn zipf_read(args: &ZipfRead) -> Result<()> {
     let mut chooser = Chooser::new(args.file.pages, &args.popularity)?;
     let reader = Reader::new(files::open(&args.file.file, args.file.pages)?, args.readahead)?;
-    args.group.enter()?;
-    print(&report::run("zipf-read", args, args.amount.ramp, args.amount.reads, || reader.read(chooser.next()))?)
+    let meter = args.group.enter()?;
+    print(&meter.run("zipf-read", args, args.amount.ramp, args.amount.reads, || reader.read(chooser.next()))?)
 }
 
 fn zipf_mmap(args: &ZipfMmap) -> Result<()> {
@@ -236,19 +241,19 @@ fn zipf_mmap(args: &ZipfMmap) -> Result<()> {
         Advised::Normal => MapAdvice::Normal,
         Advised::Random => MapAdvice::Random,
     })?;
-    args.group.enter()?;
+    let meter = args.group.enter()?;
     let access = || {
         let page = chooser.next();
         files::check(&map[usize::try_from(page * PAGE)?..], page)
     };
-    print(&report::run("zipf-mmap", args, args.amount.ramp, args.amount.reads, access)?)
+    print(&meter.run("zipf-mmap", args, args.amount.ramp, args.amount.reads, access)?)
 }
 
 fn scan_and_hot(args: &ScanAndHot) -> Result<()> {
     let open = |name: String, pages| Reader::new(files::open(&args.folder.join(name), pages)?, args.readahead);
     let hot = open("hot".to_owned(), args.hot_pages)?;
     let cold: Vec<_> = (0..args.cold_files).map(|index| open(format!("cold-{index}"), args.cold_pages)).collect::<Result<_>>()?;
-    args.group.enter()?;
+    let meter = args.group.enter()?;
     // A turn is one cold page and the hot pages that go with it.
     let turns = |passes: u64| passes.checked_mul(args.cold_files * args.cold_pages).context("so many passes would never end");
     let turn_reads = args.hot_per_cold + 1;
@@ -264,7 +269,7 @@ fn scan_and_hot(args: &ScanAndHot) -> Result<()> {
         }
         Ok(())
     };
-    let mut report = report::run("scan-and-hot", args, ramp, reads, turn)?;
+    let mut report = meter.run("scan-and-hot", args, ramp, reads, turn)?;
     report.ramp *= turn_reads;
     report.reads *= turn_reads;
     print(&report)
@@ -273,7 +278,7 @@ fn scan_and_hot(args: &ScanAndHot) -> Result<()> {
 fn anon(args: &Anon) -> Result<()> {
     let mut chooser = Chooser::new(args.pages, &args.popularity)?;
     rustix::thread::disable_transparent_huge_pages(args.huge_pages == Switch::Off).context("huge pages")?;
-    args.group.enter()?;
+    let meter = args.group.enter()?;
     let page_bytes = usize::try_from(PAGE)?;
     let Some(bytes) = usize::try_from(args.pages)?.checked_mul(page_bytes) else { bail!("so many pages are no memory") };
     let mut memory = vec![0_u8; bytes];
@@ -289,7 +294,7 @@ fn anon(args: &Anon) -> Result<()> {
         memory[at] = black_box(memory[at]).wrapping_add(1);
         Ok(())
     };
-    let report = report::run("anon", args, args.amount.ramp, args.amount.reads, access)?;
+    let report = meter.run("anon", args, args.amount.ramp, args.amount.reads, access)?;
     black_box(&memory);
     print(&report)
 }

@@ -1,7 +1,16 @@
 //! The commands, one file each.
 
+pub(crate) mod demo;
 pub(crate) mod ebpf;
+pub(crate) mod setup;
+mod size;
+pub(crate) mod test;
 pub(crate) mod vm;
 
 /// Exit status after our reader left: what a shell shows for a process ended by SIGPIPE.
 pub(crate) const CLOSED_PIPE: u8 = 141;
+
+/// Whether the reader of our output left; that is its right and no error to speak of.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe))
+}

@@ -28,6 +28,12 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
+    /// Whether there is a nightly compiler.
+    #[must_use]
+    pub fn has_nightly() -> bool {
+        nightly().is_ok()
+    }
+
     /// The toolchain as it is here; an error names the part that is missing.
     pub fn find() -> Result<Self> {
         let (rustc, sysroot) = nightly()?;
@@ -101,7 +107,8 @@ fn bring_core_sources(rustc: &str, sysroot: &Path) -> Result<()> {
     }
     if let Err(error) = added {
         let words = format!("{error:#}");
-        say(format_args!("rustup could not ({}); taking Debian's package", words.lines().next().unwrap_or_default()));
+        let why = words.lines().find(|line| line.starts_with("error")).or_else(|| words.lines().next()).unwrap_or_default();
+        say(format_args!("rustup could not ({why}); taking Debian's package"));
     }
     let sources = debian_sources(rustc)?;
     match fs::create_dir_all(link.parent().unwrap_or(sysroot)).and_then(|()| std::os::unix::fs::symlink(&sources, &link)) {

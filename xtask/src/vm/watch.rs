@@ -11,7 +11,7 @@ use anyhow::Result;
 use guest_init::{Frame, Step, read_frame};
 
 use super::collect::{Collector, Stage};
-use super::{Output, Verdict, Vm, VmResult};
+use super::{Output, Verdict, Vm, VmResult, without_stamp};
 use crate::qemu::{self, Accel, Machine};
 
 /// How long the guest's first process may take to speak. A guest that KVM cannot run is often silent, not dead.
@@ -136,11 +136,6 @@ fn is_complaint(line: &str) -> bool {
         .iter()
         .any(|start| line.starts_with(start))
         || line.contains("soft lockup")
-}
-
-/// The line without the kernel's `[    1.234567] `.
-fn without_stamp(line: &str) -> &str {
-    line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, text)| text)
 }
 
 fn listen(child: &mut Child, port: UnixStream) -> Receiver<Heard> {
