@@ -87,7 +87,7 @@ impl Cache {
 
     fn pass(&mut self, mean_ns: f64) {
         let gap = -mean_ns * (1.0 - self.rng.unit()).ln();
-        self.ts += gap as u64 + 120;
+        self.ts += observer::report::num::to_u64(gap) + 120;
     }
 
     fn report(&mut self, kind: Kind, page: u32, frame: u32, cold: bool, shadow: u64) {
@@ -251,7 +251,7 @@ fn header() -> Header {
 /// CPU time of this thread: what other work on the machine takes does not count.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
 /// Writes and reads `events` a few times, and prints the best of them: caches shared with others only ever slow down.

@@ -183,7 +183,9 @@ mod tests {
             panic!()
         };
         assert_eq!((replay.speed, replay.rules.len()), (2.5, 2));
-        assert!(matches!(parse("observer replay run.arrows --speed max").unwrap().command, Some(Command::Replay(Replay { speed, .. })) if speed.is_infinite()));
+        assert!(
+            matches!(parse("observer replay run.arrows --speed max").unwrap().command, Some(Command::Replay(Replay { speed, .. })) if speed.is_infinite())
+        );
     }
 
     #[test]

@@ -199,7 +199,9 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn become_command(
-    cgroup: Option<&OsStr>, command: Option<&OsStr>, arguments: impl Iterator<Item = OsString>,
+    cgroup: Option<&OsStr>,
+    command: Option<&OsStr>,
+    arguments: impl Iterator<Item = OsString>,
 ) -> Result<std::convert::Infallible> {
     let (Some(cgroup), Some(command)) = (cgroup, command) else { bail!("{ENTER} is not for people") };
     // 0 is whoever writes it.

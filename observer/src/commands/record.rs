@@ -53,11 +53,11 @@ pub(super) fn run(args: &cli::Record) -> Result<u8> {
 }
 
 fn report(outcome: &Outcome, name: &str) {
-    let Outcome { rows, bytes, lost, closed, .. } = *outcome;
+    let Outcome { rows, bytes, lost, closed, pipe, .. } = *outcome;
     if lost > 0 && !closed {
         say(format_args!("{} of {} events were lost: narrow it down with --cgroup", HumanCount(lost), HumanCount(rows + lost)));
     }
-    if io::stderr().is_terminal() && !closed {
+    if io::stderr().is_terminal() && !pipe {
         say(format_args!("{} events in {name}, {}", HumanCount(rows), HumanBytes(bytes)));
     }
 }

@@ -70,6 +70,8 @@ pub struct Outcome {
     pub command: Option<ExitStatus>,
     /// Nobody reads the output any more.
     pub closed: bool,
+    /// Whether someone may be reading it.
+    pub pipe: bool,
 }
 
 /// Records.
@@ -78,9 +80,9 @@ pub struct Outcome {
 /// When the source or the output fails (a closed pipe is none); what was written before stays readable.
 pub fn run(job: Job<'_>) -> Result<Outcome> {
     let Job { source, referee, output: Output { write, name, pipe }, duration, command, signals } = job;
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { pipe, ..Outcome::default() };
     let mut recorder = match Writer::new(write, &source.header()) {
-        Ok(writer) => Recorder { writer, events: Vec::new(), lost: 0, progress: progress(&name) },
+        Ok(writer) => Recorder { writer, events: Vec::new(), lost: 0, progress: progress(&name, pipe) },
         Err(error) => return closed_or(error, &name, outcome),
     };
     if pipe {
@@ -150,7 +152,11 @@ struct Recorder {
 impl Recorder {
     /// Records until something ends.
     fn follow(
-        &mut self, source: &mut dyn Source, command: &mut Option<Running>, signals: &Signals, duration: Option<Duration>,
+        &mut self,
+        source: &mut dyn Source,
+        command: &mut Option<Running>,
+        signals: &Signals,
+        duration: Option<Duration>,
     ) -> Result<End, Stop> {
         let start = Instant::now();
         let mut heard = (0, 0);
@@ -207,9 +213,9 @@ impl Recorder {
     }
 }
 
-/// A counter on a terminal, nothing elsewhere.
-fn progress(name: &str) -> ProgressBar {
-    if !io::stderr().is_terminal() {
+/// A counter on a terminal, nothing elsewhere; nor where the other end of the pipe may be drawing on the same terminal.
+fn progress(name: &str, pipe: bool) -> ProgressBar {
+    if pipe || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {prefix}: {msg}, {elapsed} (Ctrl-C ends it)");

@@ -141,6 +141,8 @@ pgscan_direct not-a-number
     #[test]
     fn the_machine_has_counters() {
         let events = Referee::new(None).expect("a machine").read();
-        assert!(events.iter().any(|event| matches!(&event.body, Body::Counter { cgroup: 0, name, .. } if name == "workingset_refault_file")));
+        assert!(
+            events.iter().any(|event| matches!(&event.body, Body::Counter { cgroup: 0, name, .. } if name == "workingset_refault_file"))
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Engine;
 use super::notes::Notes;
@@ -20,7 +20,11 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the source fails.
 pub fn run_to_end(
-    source: &mut dyn Source, engine: &mut dyn Engine, note: &str, mut tell: impl FnMut(&str), mut stop: impl FnMut() -> bool,
+    source: &mut dyn Source,
+    engine: &mut dyn Engine,
+    note: &str,
+    mut tell: impl FnMut(&str),
+    mut stop: impl FnMut() -> bool,
 ) -> Result<Frame> {
     let mut notes = Notes::new(note);
     let progress = progress(source.total_ns());
@@ -36,10 +40,10 @@ pub fn run_to_end(
             progress.suspend(|| tell(&note));
             notes.add(note);
         }
-        rows += events.len();
+        rows += events.len() as u64;
         if let Some(last) = events.last() {
             progress.set_position(last.ts.saturating_sub(start) / 1_000_000);
-            progress.set_message(format!("{rows} events"));
+            progress.set_message(format!("{} events", HumanCount(rows)));
         }
     }
     progress.finish_and_clear();

@@ -66,7 +66,9 @@ impl Player {
     /// # Errors
     /// When no thread can be started.
     pub fn start<E: Engine + 'static>(
-        source: Box<dyn Source>, engine: impl Fn() -> E + Send + 'static, options: Options,
+        source: Box<dyn Source>,
+        engine: impl Fn() -> E + Send + 'static,
+        options: Options,
     ) -> Result<Player> {
         let Options { speed, paused, note } = options;
         let notes = Notes::new(&note);
@@ -94,7 +96,8 @@ impl Player {
             note,
             notes,
         };
-        let thread = thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
+        let thread =
+            thread::Builder::new().name("session".to_owned()).spawn(move || pump.run()).context("cannot start the session's thread")?;
         Ok(Player { frames, controls, thread })
     }
 

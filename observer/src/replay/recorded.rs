@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::source::Source;
+use crate::exit::{Code, Failure};
 use crate::session::frame::SourceKind;
 use crate::stream::damage::{Damage, NO_CPU};
 use crate::stream::reader::{self, Reader};
@@ -50,7 +51,8 @@ impl Input {
                 Opened { read: Box::new(*bytes), kind: SourceKind::Embedded, last_ts }
             }
             Input::Stdin if io::stdin().is_terminal() => {
-                bail!("standard input is a terminal: pipe a recording into it (ssh box sudo observer record -o - | observer replay -)")
+                let line = "standard input is a terminal: pipe a recording into it (ssh box sudo observer record -o - | observer replay -)";
+                return Err(Failure::new(Code::Usage, line).into());
             }
             Input::Stdin => Opened { read: Box::new(io::stdin()), kind: SourceKind::Pipe, last_ts: None },
             Input::File(path) => {

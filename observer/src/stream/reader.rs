@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::damage::{Damage, What};
 use super::decode::Cells;
+use super::encode::CONTINUATION;
 use super::event::Event;
 use super::header::{FORMAT, Header};
 use super::message::{Bad, BatchMessage};
@@ -99,8 +100,9 @@ impl<R: Read> Reader<R> {
     /// Reads what the recording says of itself.
     pub fn new(source: R) -> Result<Reader<R>, OpenError> {
         let mut messages = Messages::new(source);
-        let what = foreign_format(messages.peek(8)?);
-        if messages.peek(1)?.is_empty() {
+        let start = messages.peek(8)?;
+        let what = foreign_format(start);
+        if start.is_empty() {
             return Err(OpenError::Empty);
         }
         messages.set_horizon(SEARCH);
@@ -321,5 +323,8 @@ fn foreign_format(start: &[u8]) -> Option<&'static str> {
         (&[0x1f, 0x8b], "compressed by gzip: unpack it first (zcat FILE | observer replay -)"),
         (b"\xfd7zXZ", "compressed by xz: unpack it first (xzcat FILE | observer replay -)"),
     ];
-    KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, what)| what)
+    let known = KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, what)| what);
+    // Even cut off within its first bytes a recording starts like one.
+    let marker = start.iter().zip(CONTINUATION).all(|(&byte, wanted)| byte == wanted);
+    known.or((start.len() < 8 && !marker).then_some("it is a few bytes of something else"))
 }

@@ -117,6 +117,8 @@ fn what_is_no_recording_is_refused_in_one_line() {
     insta::assert_debug_snapshot!([
         told(b""),
         told(b"#!/bin/sh\necho hello\n"),
+        told(b"text\n"),
+        told(b"\xff\xff"),
         told(b"PAR1xxxxxxxxxxx"),
         told(b"ARROW1\0\0"),
         told(&[0x1f, 0x8b, 0, 0]),
