@@ -1,6 +1,7 @@
 //! From a running kernel to events: load the programs, attach what this kernel allows, drain.
 
 pub mod attach;
+pub mod command;
 pub mod live;
 pub mod object;
 pub mod peek;

@@ -209,9 +209,11 @@ knob! {
 knob! {
     /// When reclaim ages (spec 5.1).
     Aging {
-        /// With three generations, by their sizes (6.1, 6.12).
+        /// With three generations by their sizes; never at the first priority (6.1, 6.12).
         Sizes = "sizes",
-        /// With three generations, at raised priority (6.14 and later).
+        /// With three generations; never at the first priority, which scans nothing when only two are left (6.14 to 7.1).
+        RaisedPriority = "raised-priority",
+        /// With three generations at raised priority, with two at any (7.2, 7.3).
         Priority = "priority",
     }
 }
@@ -397,7 +399,7 @@ pub const V6_18: Rules = Rules {
     refault: Refault::MaskActivateFault,
     isolate: Isolate::DropStaleMask,
     reject: Reject::LiftOldest,
-    aging: Aging::Priority,
+    aging: Aging::RaisedPriority,
     scan_batch: ScanBatch::Remaining,
     min_seq_tie: MinSeqTie::Diverge,
     fold_counts: true,
@@ -413,6 +415,7 @@ pub const V7_3: Rules = Rules {
     exec_promotes: true,
     set_refs: SetRefs::CountFirst,
     refault: Refault::MaskActivateWorkingset,
+    aging: Aging::Priority,
     reclaim_stop: ReclaimStop::Goal,
     scan_batch: ScanBatch::Small,
     min_seq_first: true,

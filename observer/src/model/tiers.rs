@@ -175,6 +175,11 @@ mod tests {
             assert!(rules.type_to_scan(&controller, &Window::INITIAL, 1, true).0);
             assert!(!rules.type_to_scan(&controller, &Window::INITIAL, 200, true).0);
         }
+        // 64 * 64 * 60 = 245,760 against (0 + 1) * 2000 * 140 = 280,000.
+        let mut close = Controller::default();
+        close.refaulted[1][0] = 64;
+        close.evicted[1][0] = 2000;
+        assert!(PRESETS.iter().all(|rules| rules.type_to_scan(&close, &Window::INITIAL, 60, true).0));
         assert!(V6_12.type_to_scan(&controller, &Window::INITIAL, 60, false).0, "no I/O: file");
         let behind = Window { max_seq: 3, min_seq: [0, 1] };
         assert!(!V6_12.type_to_scan(&Controller::default(), &behind, 60, true).0);
@@ -189,8 +194,8 @@ mod tests {
         controller.evicted[0] = [1000, 0, 0, 0];
         // 100 * (1000 + 64) * 60 = 6,384,000 against (0 + 1) * 1000 * 140: protected from tier 1 on.
         assert_eq!(V6_12.type_to_scan(&controller, &Window::INITIAL, 60, true), (true, 0));
-        controller.refaulted[0] = [100, 0, 0, 0];
-        // 6,384,000 <= 101 * 140,000.
+        controller.refaulted[0] = [48, 0, 0, 0];
+        // 6,384,000 <= 49 * 140,000; at 1:2 it would be 106,400 > 49 * 2000.
         assert_eq!(V6_12.type_to_scan(&controller, &Window::INITIAL, 60, true), (true, 3));
     }
 
@@ -207,6 +212,10 @@ mod tests {
         assert_eq!((controller.avg_refaulted[1][2], controller.avg_total[1][2]), (7, 2));
         assert_eq!((controller.refaulted[1], controller.protected[1], controller.evicted[1]), ([0; 4], [0; 4], [0; 4]));
         assert_eq!(controller.refaulted[0][0], 9, "the other type is untouched");
+        controller.protected[1][2] = 10;
+        controller.evicted[1][2] = 20;
+        controller.carry_over(true);
+        assert_eq!((controller.avg_refaulted[1][2], controller.avg_total[1][2]), (3, 16));
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Calibrator {
             }
             _ if needed => {
                 calibrator.state = Calibration::Contradicted {
-                    why: "the positions of generation and references in a flags word could not be derived (is /proc/kallsyms readable?)".to_owned(),
+                    why: "the positions of generation and references in a flags word could not be derived (is /proc/kallsyms readable?)"
+                        .to_owned(),
                 };
             }
             _ => {}
@@ -94,6 +95,20 @@ impl Calibrator {
         };
     }
 
+    /// A folio on a list was seen: another generation value that exists proves the position as well as an insertion
+    /// into it. What does not fit proves nothing here: the clock may have moved between the two reads (spec 9.6).
+    pub fn sighting(&mut self, word: u64, clock: Clock, file: bool) {
+        if matches!(self.state, Calibration::Pending { .. }) && word & self.gen_mask != 0 && self.exists(word, clock, file) {
+            self.values |= 1 << ((word & self.gen_mask) >> self.gen_shift);
+        }
+    }
+
+    fn exists(&self, word: u64, clock: Clock, file: bool) -> bool {
+        let value = (word & self.gen_mask) >> self.gen_shift;
+        let window = u32::from(clock.window[usize::from(file)]);
+        (0..=window.min(3)).any(|age| u64::from(clock.max_seq.wrapping_sub(age) % 4) + 1 == value)
+    }
+
     fn check(&self, before: u64, after: u64, clock: Clock, file: bool) -> Result<(), String> {
         // References may be counted while the folio waits in a batch.
         let changed = (before ^ after) & self.upper & !self.refs_mask;
@@ -103,10 +118,11 @@ impl Calibrator {
         if before & self.gen_mask != 0 {
             return Err("a folio that asked for insertion already had a generation".to_owned());
         }
+        if self.exists(after, clock, file) {
+            return Ok(());
+        }
         let value = (after & self.gen_mask) >> self.gen_shift;
-        let window = u32::from(clock.window[usize::from(file)]);
-        let known = (0..=window.min(3)).any(|age| u64::from(clock.max_seq.wrapping_sub(age) % 4) + 1 == value);
-        if known { Ok(()) } else { Err(format!("an insertion chose the generation value {value}, which is none of the lruvec's")) }
+        Err(format!("an insertion chose the generation value {value}, which is none of the lruvec's"))
     }
 }
 
@@ -135,6 +151,22 @@ mod tests {
         assert!(matches!(calibrator.state(), Calibration::Pending { .. }), "one value alone proves too little");
         insert(&mut calibrator, 101, (1 << 3) | (2 << 27) | (1 << 25), 4);
         assert_eq!(*calibrator.state(), Calibration::Confirmed { samples: 65 });
+    }
+
+    #[test]
+    fn a_sighting_in_another_generation_counts_as_the_second_value() {
+        let mut calibrator = Calibrator::new(&layout(), true);
+        for n in 0..70 {
+            insert(&mut calibrator, n, (1 << 3) | (2 << 27), 3);
+        }
+        assert!(matches!(calibrator.state(), Calibration::Pending { .. }));
+        calibrator.sighting(6 << 27, Clock { max_seq: 3, window: [3, 3] }, true);
+        calibrator.sighting(0, Clock { max_seq: 3, window: [3, 3] }, true);
+        insert(&mut calibrator, 70, (1 << 3) | (2 << 27), 3);
+        assert!(matches!(calibrator.state(), Calibration::Pending { .. }), "neither value exists");
+        calibrator.sighting(3 << 27, Clock { max_seq: 3, window: [3, 3] }, true);
+        insert(&mut calibrator, 71, (1 << 3) | (2 << 27), 3);
+        assert!(matches!(calibrator.state(), Calibration::Confirmed { .. }));
     }
 
     #[test]

@@ -38,17 +38,7 @@ pub struct Advance {
 impl Lruvec {
     /// One that was just met.
     pub fn new(cgroup: u64, node: u8, memcg_id: u16) -> Self {
-        Self {
-            cgroup,
-            node,
-            memcg_id,
-            window: None,
-            pages: None,
-            controller: Controller::default(),
-            agings: 0,
-            refaults: 0,
-            evictions: 0,
-        }
+        Self { cgroup, node, memcg_id, window: None, pages: None, controller: Controller::default(), agings: 0, refaults: 0, evictions: 0 }
     }
 
     /// Takes the packed clock of a folio event.

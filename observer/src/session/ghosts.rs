@@ -11,29 +11,29 @@ const MAX_GHOSTS: usize = 1 << 21;
 
 /// One eviction, as one rule set saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// What this rule set would find in its shadow entry.
-    pub token: Token,
+    pub(crate) token: Token,
     /// It had the folio in a younger generation than its oldest.
-    pub would_keep: bool,
+    pub(crate) would_keep: bool,
     /// Whether its prediction stood.
-    pub known: bool,
+    pub(crate) known: bool,
 }
 
 /// The table.
 #[derive(Debug, Default)]
-pub struct Ghosts {
+pub(crate) struct Ghosts {
     index: FxHashMap<Identity, u64>,
     // The position of the oldest entry in `index`'s numbering.
     first: u64,
     entries: VecDeque<(Identity, Box<[Memory]>)>,
     /// Forgotten for want of room.
-    pub forgotten: u64,
+    pub(crate) forgotten: u64,
 }
 
 impl Ghosts {
     /// Remembers an eviction.
-    pub fn put(&mut self, identity: Identity, memories: Box<[Memory]>) {
+    pub(crate) fn put(&mut self, identity: Identity, memories: Box<[Memory]>) {
         if self.entries.len() >= MAX_GHOSTS
             && let Some((oldest, _)) = self.entries.pop_front()
         {
@@ -48,7 +48,7 @@ impl Ghosts {
     }
 
     /// Takes what is remembered of an identity.
-    pub fn take(&mut self, identity: &Identity) -> Option<Box<[Memory]>> {
+    pub(crate) fn take(&mut self, identity: &Identity) -> Option<Box<[Memory]>> {
         let at = self.index.remove(identity)?;
         let entry = self.entries.get_mut(usize::try_from(at.checked_sub(self.first)?).ok()?)?;
         Some(std::mem::take(&mut entry.1))

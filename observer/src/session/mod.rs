@@ -1,3 +1,253 @@
 //! From events to the picture: who is who, what the kernel did, what each rule set would have done, and how they compare.
+//!
+//! Lock step (design.md): every rule set sees the same events, the kernel's clock and the kernel's residency. The own rule
+//! set is scored event by event and then takes what was seen, so that each score is one prediction; the others go their
+//! own way and are compared.
 
+pub mod calibration;
+pub mod clock;
+mod counters;
+pub mod decode;
 pub mod frame;
+mod ghosts;
+mod picture;
+pub mod rule_set;
+pub mod side;
+mod step;
+#[cfg(test)]
+mod tests;
+mod windows;
+mod world;
+
+use std::sync::Arc;
+
+use crate::{
+    model::{FolioState, Rules},
+    session::{
+        calibration::Calibrator,
+        clock::Advance,
+        counters::Counters,
+        decode::Decoder,
+        frame::{Frame, SourceKind},
+        ghosts::Ghosts,
+        rule_set::{Engine, RuleSet},
+        side::SideCount,
+        windows::Windows,
+        world::World,
+    },
+    stream::{
+        event::{Body, Event, Kind, LruvecState},
+        header::{Header, Lru, OwnRules},
+    },
+};
+
+/// Rule sets beside the kernel's own, unless others are asked for: the proposal first.
+pub const DEFAULT_RULES: [&str; 5] = ["fg-v4", "fg-v3", "7.3", "6.18", "6.12"];
+
+/// Rule sets at most (the bits of a folio's promotion record).
+pub const MAX_RULES: usize = 15;
+
+/// Consumes events, gives pictures.
+pub struct Session {
+    header: Arc<Header>,
+    source: SourceKind,
+    name: String,
+    note: String,
+    total_ns: Option<u64>,
+    ended: bool,
+    decoder: Decoder,
+    calibrator: Calibrator,
+    lru: Lru,
+    world: World,
+    /// The kernel's own first.
+    rules: Vec<RuleSet>,
+    /// The kernel's flags as last seen, by slot.
+    actual: Vec<FolioState>,
+    actual_sides: Vec<SideCount>,
+    ghosts: Ghosts,
+    windows: Windows,
+    counters: Counters,
+    /// Moves with every loss: what was seen before it is unknown (design.md).
+    epoch: u32,
+    lost: Vec<u64>,
+    events: u64,
+    first_ts: u64,
+    last_ts: u64,
+    /// `lru_gen_set_refs` reports what the look-around rule does.
+    set_refs_hooked: bool,
+}
+
+impl Session {
+    /// For a stream; `rules` are compared with the kernel's own.
+    pub fn new(header: Arc<Header>, source: SourceKind, name: String, rules: Vec<Rules>) -> Self {
+        let width = header.layout.refs_width;
+        let mut sets = vec![own(header.own_rules, width)];
+        for rules in rules {
+            if sets.len() < MAX_RULES && sets.iter().all(|set| set.name != rules.name) {
+                sets.push(RuleSet::new(rules.name.to_owned(), Engine::Generations(fit(rules, header.own_rules, width))));
+            }
+        }
+        let mglru = header.lru == Lru::Mglru;
+        let set_refs_hooked = header.hooks.iter().any(|hook| hook.name == "lru_gen_set_refs" && !hook.target.is_empty());
+        Self {
+            decoder: Decoder::new(&header.layout),
+            calibrator: Calibrator::new(&header.layout, mglru),
+            lru: header.lru,
+            world: World::new(header.hooks.iter().any(|hook| hook.name == "reads")),
+            first_ts: header.start_boottime,
+            last_ts: header.start_boottime,
+            windows: Windows::new(header.start_boottime),
+            lost: vec![0; header.cpus.min(1 << 16) as usize],
+            header,
+            source,
+            name,
+            note: String::new(),
+            total_ns: None,
+            ended: false,
+            rules: sets,
+            actual: Vec::new(),
+            actual_sides: Vec::new(),
+            ghosts: Ghosts::default(),
+            counters: Counters::default(),
+            epoch: 0,
+            events: 0,
+            set_refs_hooked,
+        }
+    }
+
+    /// The default rule sets beside the own.
+    pub fn default_rules() -> Vec<Rules> {
+        DEFAULT_RULES.iter().filter_map(|name| Rules::by_name(name)).collect()
+    }
+
+    /// A line the user should see; empty for none.
+    pub fn note(&mut self, note: String) {
+        self.note = note;
+    }
+
+    /// Length of the recording, when known.
+    pub fn total(&mut self, nanoseconds: Option<u64>) {
+        self.total_ns = nanoseconds;
+    }
+
+    /// No more events will come.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Time of the last event, CLOCK_BOOTTIME nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.last_ts
+    }
+
+    /// When the stream began.
+    pub fn start(&self) -> u64 {
+        self.first_ts
+    }
+
+    /// Takes one event.
+    pub fn apply(&mut self, event: &Event) {
+        self.events += 1;
+        self.last_ts = self.last_ts.max(event.ts);
+        self.roll_windows();
+        match &event.body {
+            Body::Folio(folio) => self.folio(folio),
+            Body::Lruvec { kind, lruvec, state } => self.lruvec(*kind, *lruvec, state),
+            Body::Controller { lruvec, state } => self.controller(*lruvec, state),
+            Body::Range { kind, dev, ino, first, last } => self.range(*kind, *dev, *ino, *first, *last),
+            Body::FileName { dev, ino, name } => {
+                let lruvec = self.world.lruvec_of(0, 0, 0);
+                self.grow_lruvecs(lruvec);
+                self.world.name_file(*dev, *ino, name, lruvec);
+            }
+            Body::CgroupName { cgroup, name } => self.world.name_cgroup(*cgroup, name),
+            Body::Lost { cpu, count } => self.lose(*cpu, *count),
+            Body::ClockSnapshot { .. } => {}
+            Body::Counter { cgroup, name, value } => self.counters.read(*cgroup, name, *value),
+        }
+    }
+
+    /// What is known now.
+    pub fn frame(&self) -> Frame {
+        picture::draw(self)
+    }
+
+    fn lose(&mut self, cpu: u16, count: u64) {
+        let cpu = usize::from(cpu);
+        if self.lost.len() <= cpu {
+            self.lost.resize(cpu + 1, 0);
+        }
+        self.lost[cpu] += count;
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    fn lruvec(&mut self, kind: Kind, address: u64, state: &LruvecState) {
+        // Which LRU is in use may change under us (threat 33 of anchors.md).
+        self.lru = if state.enabled { Lru::Mglru } else { Lru::Classical };
+        let index = self.world.lruvec_of(state.cgroup, state.node, 0);
+        self.grow_lruvecs(index);
+        self.counters.lruvec_is(address, index);
+        self.counters.shrinks += u64::from(kind == Kind::ShrinkExit);
+        let advance = self.world.lruvec_mut(index).state(state);
+        self.follow(index, advance);
+    }
+
+    /// Controller counters name the lruvec by address: the state event before them told whose it is.
+    fn controller(&mut self, lruvec: u64, state: &crate::stream::event::ControllerState) {
+        if let Some(index) = self.counters.lruvec_at(lruvec) {
+            self.world.lruvec_mut(index).controller = crate::model::Controller {
+                avg_refaulted: state.avg_refaulted,
+                avg_total: state.avg_total,
+                refaulted: state.refaulted,
+                evicted: state.evicted,
+                protected: state.protected,
+            };
+        }
+    }
+
+    /// Lets every count follow a lruvec's clock.
+    fn follow(&mut self, lruvec: u32, advance: Advance) {
+        if advance == Advance::default() {
+            return;
+        }
+        let Some(window) = self.world.lruvec(lruvec).window else { return };
+        for (kind, from) in advance.min_from.into_iter().enumerate() {
+            let Some(from) = from else { continue };
+            let to = window.min_seq[kind];
+            self.actual_sides[lruvec as usize].fold(kind == 1, from, to);
+            for set in &mut self.rules {
+                set.sides[lruvec as usize].fold(kind == 1, from, to);
+            }
+        }
+    }
+
+    fn grow_lruvecs(&mut self, lruvec: u32) {
+        let needed = lruvec as usize + 1;
+        if self.actual_sides.len() < needed {
+            self.actual_sides.resize(needed, SideCount::default());
+        }
+        for set in &mut self.rules {
+            set.grow_lruvecs(lruvec);
+        }
+    }
+}
+
+/// The kernel's own rule set.
+fn own(own: OwnRules, width: Option<u8>) -> RuleSet {
+    let engine = Rules::by_name(own.name()).map_or(Engine::Classical, |rules| Engine::Generations(fit(rules, own, width)));
+    RuleSet::new(own.name().to_owned(), engine)
+}
+
+/// A rule set with the width its reference field would have on this kernel (spec 1.3): FG asks for one bit less.
+fn fit(rules: Rules, own: OwnRules, width: Option<u8>) -> Rules {
+    use crate::model::rules::Encoding;
+    let Some(width) = width else { return rules };
+    let kernel_counts = own == OwnRules::FgV3;
+    let wanted = match (rules.encoding, kernel_counts) {
+        (Encoding::Count, false) => width.saturating_sub(1),
+        (Encoding::Count, true) => width,
+        (_, true) => width + 1,
+        (_, false) => width,
+    };
+    Rules { width: wanted.min(rules.width), ..rules }
+}

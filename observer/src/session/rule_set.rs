@@ -96,10 +96,16 @@ impl RuleSet {
             Engine::Generations(rules) => {
                 // min_seq may have passed it: it counts in the oldest generation until its next event.
                 let seq = match window {
-                    Some(window) if window.age(state.seq) as i32 > window.oldest_age(file) as i32 => window.min_seq[usize::from(file)] as u32,
+                    Some(window) if window.age(state.seq) as i32 > window.oldest_age(file) as i32 => {
+                        window.min_seq[usize::from(file)] as u32
+                    }
                     _ => state.seq,
                 };
-                Place { seq, tier: u8::try_from(rules.tier(state.flags)).unwrap_or(3), refs: u8::try_from(rules.refs(state.flags)).unwrap_or(7) }
+                Place {
+                    seq,
+                    tier: u8::try_from(rules.tier(state.flags)).unwrap_or(3),
+                    refs: u8::try_from(rules.refs(state.flags)).unwrap_or(7),
+                }
             }
             Engine::Classical => Place { seq: u32::from(state.flags.active()), tier: 0, refs: u8::from(state.flags.referenced()) },
         })
@@ -127,7 +133,15 @@ impl RuleSet {
         }
     }
 
-    /// Put on a list after a request, or put back by reclaim when it still was on one.
+    /// Isolated by reclaim and rejected: what its flags become before it is placed again.
+    pub fn put_back(&self, state: &mut FolioState, traits: &Traits, window: Option<&Window>) {
+        if let (Engine::Generations(rules), Some(window)) = (&self.engine, window) {
+            rules.on_isolate(state);
+            rules.on_reject(state, traits, window, false);
+        }
+    }
+
+    /// Put on a list.
     pub fn insert(&self, state: &mut FolioState, traits: &Traits, window: Option<&Window>) {
         match (&self.engine, window) {
             (Engine::Generations(rules), Some(window)) => rules.on_insert(state, traits, window, false),
@@ -232,9 +246,7 @@ impl RuleSet {
                     && rules.refs(predicted.flags) == rules.refs(seen.flags)
                     && rules.is_workingset(predicted.flags) == rules.is_workingset(seen.flags)
             }
-            Engine::Classical => {
-                predicted.flags.active() == seen.flags.active() && predicted.flags.referenced() == seen.flags.referenced()
-            }
+            Engine::Classical => predicted.flags.active() == seen.flags.active() && predicted.flags.referenced() == seen.flags.referenced(),
         }
     }
 }

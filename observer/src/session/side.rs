@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{
-    model::Window,
-    session::frame::Side,
-};
+use crate::{model::Window, session::frame::Side};
 
 /// Windows kept for the graph of promotions per second.
 pub const HISTORY: usize = 240;

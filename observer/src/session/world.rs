@@ -16,67 +16,67 @@ const MAX_FILES: usize = 1 << 16;
 const MAX_LRUVECS: usize = 1 << 12;
 
 /// Index of a folio in every per-folio table.
-pub type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// One residency of a folio.
 #[derive(Clone, Copy, Debug)]
-pub struct Folio {
+pub(crate) struct Folio {
     /// Address.
-    pub address: u64,
+    pub(crate) address: u64,
     /// What it holds.
-    pub identity: Identity,
+    pub(crate) identity: Identity,
     /// Index of its lruvec.
-    pub lruvec: u32,
+    pub(crate) lruvec: u32,
     /// Index of its file.
-    pub file: u32,
+    pub(crate) file: u32,
     /// log2 of its pages.
-    pub order: u8,
+    pub(crate) order: u8,
     /// PG_swapbacked clear.
-    pub is_file: bool,
+    pub(crate) is_file: bool,
     /// Loss epoch in which its flags were last seen.
-    pub epoch: u32,
+    pub(crate) epoch: u32,
     /// Sides that promoted it in the current window: bit 0 the kernel, bit n + 1 rule set n.
-    pub promoted: u16,
+    pub(crate) promoted: u16,
 }
 
 impl Folio {
     /// Base pages.
-    pub fn pages(&self) -> u32 {
+    pub(crate) fn pages(&self) -> u32 {
         1 << u32::from(self.order).min(20)
     }
 }
 
 /// A file, or the anonymous memory of a cgroup.
 #[derive(Clone, Debug)]
-pub struct File {
+pub(crate) struct File {
     /// Device (0 for anon).
-    pub dev: u32,
+    pub(crate) dev: u32,
     /// Inode number (the cgroup's id for anon).
-    pub ino: u64,
+    pub(crate) ino: u64,
     /// Path, when told.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Anonymous memory.
-    pub anon: bool,
+    pub(crate) anon: bool,
     /// Lruvec of its latest folio.
-    pub lruvec: u32,
+    pub(crate) lruvec: u32,
     /// Tracked pages.
-    pub pages: u64,
+    pub(crate) pages: u64,
     /// Accesses seen.
-    pub accesses: u64,
+    pub(crate) accesses: u64,
     /// Pages evicted.
-    pub evictions: u64,
+    pub(crate) evictions: u64,
     /// Pages refaulted.
-    pub refaults: u64,
+    pub(crate) refaults: u64,
 }
 
 /// The tables.
 #[derive(Debug, Default)]
-pub struct World {
+pub(crate) struct World {
     by_address: FxHashMap<u64, Slot>,
     /// Where accesses name file and index only; kept when [`World::index_by_identity`] is set.
     by_identity: FxHashMap<Identity, Slot>,
     /// Whether identities are looked up.
-    pub index_by_identity: bool,
+    index_by_identity: bool,
     folios: Vec<Folio>,
     free: Vec<Slot>,
     files: Vec<File>,
@@ -85,17 +85,22 @@ pub struct World {
     lruvec_index: FxHashMap<(u64, u8), u32>,
     cgroup_names: FxHashMap<u64, String>,
     /// Folios, files and lruvecs that found their table full.
-    pub refused: u64,
+    pub(crate) refused: u64,
 }
 
 impl World {
+    /// Empty; with `index_by_identity` folios are also found by file and page.
+    pub(crate) fn new(index_by_identity: bool) -> Self {
+        Self { index_by_identity, ..Self::default() }
+    }
+
     /// The slot of a living folio.
-    pub fn slot(&self, address: u64) -> Option<Slot> {
+    pub(crate) fn slot(&self, address: u64) -> Option<Slot> {
         self.by_address.get(&address).copied()
     }
 
     /// The slot that holds a page of a file: its own folio, or a large one around it.
-    pub fn slot_of(&self, dev: u32, ino: u64, index: u64) -> Option<Slot> {
+    pub(crate) fn slot_of(&self, dev: u32, ino: u64, index: u64) -> Option<Slot> {
         const MAX_ORDER: u32 = 11;
         (0..=MAX_ORDER).find_map(|order| {
             let head = index & !((1 << order) - 1);
@@ -105,27 +110,17 @@ impl World {
     }
 
     /// A folio.
-    pub fn folio(&self, slot: Slot) -> &Folio {
+    pub(crate) fn folio(&self, slot: Slot) -> &Folio {
         &self.folios[slot as usize]
     }
 
     /// A folio, to change.
-    pub fn folio_mut(&mut self, slot: Slot) -> &mut Folio {
+    pub(crate) fn folio_mut(&mut self, slot: Slot) -> &mut Folio {
         &mut self.folios[slot as usize]
     }
 
-    /// Slots ever used: the length of per-folio tables.
-    pub fn slots(&self) -> usize {
-        self.folios.len()
-    }
-
-    /// Folios tracked now.
-    pub fn tracked(&self) -> usize {
-        self.by_address.len()
-    }
-
     /// Begins a residency; `None` when the table is full.
-    pub fn begin(&mut self, folio: Folio) -> Option<Slot> {
+    pub(crate) fn begin(&mut self, folio: Folio) -> Option<Slot> {
         if self.by_address.len() >= MAX_FOLIOS {
             self.refused += 1;
             return None;
@@ -148,8 +143,16 @@ impl World {
         Some(slot)
     }
 
+    /// A folio whose identity was not known at its birth has one now.
+    pub(crate) fn identify(&mut self, slot: Slot, identity: Identity) {
+        self.folios[slot as usize].identity = identity;
+        if self.index_by_identity {
+            self.by_identity.insert(identity, slot);
+        }
+    }
+
     /// Ends a residency.
-    pub fn end(&mut self, slot: Slot) {
+    pub(crate) fn end(&mut self, slot: Slot) {
         let folio = self.folios[slot as usize];
         self.by_address.remove(&folio.address);
         if self.by_identity.get(&folio.identity) == Some(&slot) {
@@ -161,7 +164,7 @@ impl World {
     }
 
     /// The lruvec of a home; the last one stands for all that do not fit.
-    pub fn lruvec_of(&mut self, cgroup: u64, node: u8, memcg_id: u16) -> u32 {
+    pub(crate) fn lruvec_of(&mut self, cgroup: u64, node: u8, memcg_id: u16) -> u32 {
         if let Some(index) = self.lruvec_index.get(&(cgroup, node)) {
             if memcg_id != 0 {
                 self.lruvecs[*index as usize].memcg_id = memcg_id;
@@ -179,27 +182,27 @@ impl World {
     }
 
     /// The lruvec of a folio's home.
-    pub fn home(&mut self, home: &Home) -> u32 {
+    pub(crate) fn home(&mut self, home: &Home) -> u32 {
         self.lruvec_of(home.cgroup, home.node, home.memcg_id)
     }
 
     /// A lruvec.
-    pub fn lruvec(&self, index: u32) -> &Lruvec {
+    pub(crate) fn lruvec(&self, index: u32) -> &Lruvec {
         &self.lruvecs[index as usize]
     }
 
     /// A lruvec, to change.
-    pub fn lruvec_mut(&mut self, index: u32) -> &mut Lruvec {
+    pub(crate) fn lruvec_mut(&mut self, index: u32) -> &mut Lruvec {
         &mut self.lruvecs[index as usize]
     }
 
     /// All lruvecs.
-    pub fn lruvecs(&self) -> &[Lruvec] {
+    pub(crate) fn lruvecs(&self) -> &[Lruvec] {
         &self.lruvecs
     }
 
     /// The file of an identity; anonymous memory is one "file" per cgroup.
-    pub fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
+    pub(crate) fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
         let anon = identity.ino & 3 != 0 && identity.dev == 0 || identity.dev == 0 && identity.ino == 0;
         let key = if anon { (u32::MAX, cgroup) } else { (identity.dev, identity.ino) };
         if let Some(index) = self.file_index.get(&key) {
@@ -227,23 +230,23 @@ impl World {
     }
 
     /// All files.
-    pub fn files(&self) -> &[File] {
+    pub(crate) fn files(&self) -> &[File] {
         &self.files
     }
 
     /// A file, to change.
-    pub fn file_mut(&mut self, index: u32) -> &mut File {
+    pub(crate) fn file_mut(&mut self, index: u32) -> &mut File {
         &mut self.files[index as usize]
     }
 
     /// A file's path was told.
-    pub fn name_file(&mut self, dev: u32, ino: u64, name: &str, lruvec: u32) {
+    pub(crate) fn name_file(&mut self, dev: u32, ino: u64, name: &str, lruvec: u32) {
         let index = self.file_of(&Identity { dev, ino, index: 0 }, 0, lruvec);
         self.files[index as usize].name = Some(name.to_owned());
     }
 
     /// A cgroup's path was told.
-    pub fn name_cgroup(&mut self, cgroup: u64, name: &str) {
+    pub(crate) fn name_cgroup(&mut self, cgroup: u64, name: &str) {
         if self.cgroup_names.len() < MAX_FILES {
             self.cgroup_names.insert(cgroup, name.to_owned());
         } else {
@@ -252,7 +255,7 @@ impl World {
     }
 
     /// A cgroup's path, or a name for an unknown one.
-    pub fn cgroup_name(&self, cgroup: u64) -> String {
+    pub(crate) fn cgroup_name(&self, cgroup: u64) -> String {
         match self.cgroup_names.get(&cgroup) {
             Some(name) => name.clone(),
             None if cgroup == 0 => "unknown cgroup".to_owned(),

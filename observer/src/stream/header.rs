@@ -21,6 +21,19 @@ pub enum Via {
     None,
 }
 
+impl Via {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+            Self::Kprobe => "kprobe",
+            Self::TpBtf => "tp_btf",
+            Self::None => "none",
+        }
+    }
+}
+
 /// One hook: what was wanted and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
@@ -105,6 +118,19 @@ pub enum OwnRules {
     /// Frequency guided.
     #[serde(rename = "fg-v3")]
     FgV3,
+}
+
+impl OwnRules {
+    /// Name of the preset.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classical => "classical",
+            Self::V6_12 => "6.12",
+            Self::V6_18 => "6.18",
+            Self::V7_3 => "7.3",
+            Self::FgV3 => "fg-v3",
+        }
+    }
 }
 
 /// The startup record, stored as the schema's metadata of a recording.

@@ -1,4 +1,22 @@
 //! Events, and how they are stored.
 
+mod columns;
+pub mod damage;
+mod decode;
+mod encode;
 pub mod event;
 pub mod header;
+mod message;
+pub mod reader;
+mod rows;
+mod scan;
+pub mod schema;
+#[cfg(test)]
+pub(crate) mod tests;
+pub mod writer;
+
+pub use damage::Damage;
+pub use event::{Body, Event};
+pub use header::Header;
+pub use reader::{BatchInfo, OpenError, Reader};
+pub use writer::Writer;

@@ -1,0 +1,195 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::rules::Rules;
+use crate::units;
+
+/// Shown below every help text.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  something failed
+  2  wrong usage
+  3  this kernel lacks what is needed
+  4  a permission is missing
+  5  data are missing: a damaged recording, or events lost while recording
+`record -- CMD` passes the exit code of CMD on, 128 + N if signal N ended it.";
+
+/// Shows what a kernel's multi-gen LRU does and, beside it, what frequency guided promotion (MGLRU-FG) would do.
+///
+/// Without a command: live on this kernel if it runs the multi-gen LRU and lets us trace, else a recording of one that does.
+#[derive(Debug, Parser)]
+#[command(name = "observer", version, max_term_width = 100, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The summary instead of the screen.
+    #[command(flatten)]
+    pub summary: Summary,
+    /// When to use colours; `NO_COLOR` counts for auto.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t, global = true)]
+    pub color: Color,
+}
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch this kernel, whatever LRU it has
+    Live(Live),
+    /// Write the event stream to a file or pipe
+    Record(Record),
+    /// Show a recording, from a file or as it comes through a pipe
+    Replay(Replay),
+}
+
+/// A picture as text instead of a screen.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Print one JSON object (schema observer.summary/1)
+    #[arg(long, conflicts_with = "text")]
+    pub json: bool,
+    /// Print a plain-text summary; the default where standard output is no terminal
+    #[arg(long)]
+    pub text: bool,
+}
+
+/// `observer live`.
+#[derive(Args, Debug)]
+pub struct Live {
+    /// Only what is charged to this cgroup and those below it
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// End after this long (90s, 5m); summaries without it cover ten seconds
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub duration: Option<Duration>,
+    /// Rule set to show, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
+    #[arg(long, value_name = "RULES", value_parser = rules)]
+    pub rules: Vec<Rules>,
+    /// The summary instead of the screen.
+    #[command(flatten)]
+    pub summary: Summary,
+}
+
+/// `observer record`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct Record {
+    /// The recording to write (.arrows), - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// End after this long (90s, 5m)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub duration: Option<Duration>,
+    /// Only what is charged to this cgroup and those below it; CMD's own cgroup is made below it
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// Limit of CMD's cgroup (512M)
+    #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "run")]
+    pub memory_max: Option<u64>,
+    /// Run this in a cgroup of its own, record that cgroup, end with it
+    #[arg(last = true, value_name = "CMD")]
+    pub run: Vec<OsString>,
+}
+
+/// `observer replay`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct Replay {
+    /// A recording, - for standard input
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The summary instead of the screen.
+    #[command(flatten)]
+    pub summary: Summary,
+    /// Speed on the screen: 1 as recorded, max as fast as it goes
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
+    pub speed: f64,
+    /// Start paused
+    #[arg(long)]
+    pub paused: bool,
+    /// Rule set to show beside the kernel's own, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
+    #[arg(long, value_name = "RULES", value_parser = rules)]
+    pub rules: Vec<Rules>,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Even with `NO_COLOR`
+    Always,
+    /// Never
+    Never,
+}
+
+fn rules(text: &str) -> Result<Rules, String> {
+    Rules::parse(text).map_err(|error| error.to_string())
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    if text == "max" {
+        return Ok(f64::INFINITY);
+    }
+    let number: Option<f64> = text.strip_suffix(['x', '×']).unwrap_or(text).parse().ok();
+    number.filter(|speed| speed.is_finite() && *speed > 0.0).ok_or_else(|| format!("{text:?} is no speed: give a number above 0, or max"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_people_type_is_understood() {
+        assert!(parse("observer").unwrap().command.is_none());
+        assert!(parse("observer --json").unwrap().summary.json);
+        let Some(Command::Record(record)) =
+            parse("observer record -o - --duration 60s --memory-max 512M --color never -- dd if=a of=b").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((record.run.len(), record.memory_max, record.duration), (3, Some(512 << 20), Some(Duration::from_secs(60))));
+        let Some(Command::Replay(replay)) =
+            parse("observer replay - --speed 2.5x --rules fg-v4 --rules fg-v4,defer=oldest").unwrap().command
+        else {
+            panic!()
+        };
+        assert_eq!((replay.speed, replay.rules.len()), (2.5, 2));
+        assert!(matches!(parse("observer replay run.arrows --speed max").unwrap().command, Some(Command::Replay(Replay { speed, .. })) if speed.is_infinite()));
+    }
+
+    #[test]
+    fn wrong_usage_has_exit_code_2() {
+        for line in [
+            "observer record",
+            "observer record -o x --memory-max 1G",
+            "observer record -o x --duration soon -- true",
+            "observer replay",
+            "observer replay x --speed 0",
+            "observer replay x --speed NaN",
+            "observer replay x --rules fg-v9",
+            "observer replay x --json --text",
+            "observer --json replay x",
+            "observer fly",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+}

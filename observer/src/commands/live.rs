@@ -1,0 +1,84 @@
+//! This kernel, or what stands in for it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::show::Show;
+use crate::capture::live::{Live, Options};
+use crate::cli::{self, Color};
+use crate::exit::{Code, Failure};
+use crate::kernel::own_rules;
+use crate::record::referee::{Referee, Refereed};
+use crate::replay::{Input, Recorded, Source};
+use crate::session::Session;
+use crate::stream::header::Lru;
+
+/// What a summary of a live kernel covers unless told otherwise.
+const SUMMARY: Duration = Duration::from_secs(10);
+
+/// A real recording, for whoever has no kernel to watch.
+static EMBEDDED: &[u8] = include_bytes!("../../recordings/default.arrows");
+
+/// `observer live`.
+pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {
+    let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
+    let mut show = Show { summary: args.summary, rules, duration: args.duration, ..Show::new(color) };
+    if show.is_summary() {
+        show.duration.get_or_insert(SUMMARY);
+    }
+    may_trace()?;
+    show.run(start(args.cgroup.as_deref(), String::new())?)
+}
+
+/// `observer`: this kernel if it has what matters and lets us, else the embedded recording.
+pub(super) fn main_job(mut show: Show) -> Result<Code> {
+    let obstacle = match obstacle() {
+        None => match start(None, String::new()) {
+            Ok(live) => {
+                if show.is_summary() {
+                    show.duration.get_or_insert(SUMMARY);
+                }
+                return show.run(live);
+            }
+            Err(error) => format!("{error:#}"),
+        },
+        Some(obstacle) => obstacle,
+    };
+    show.note = format!("a recording, not this machine: {obstacle}");
+    show.run(Recorded::open(Input::Embedded(EMBEDDED))?)
+}
+
+/// This kernel's events with its own counters beside them.
+pub(super) fn start(cgroup: Option<&Path>, command: String) -> Result<impl Source + use<>> {
+    let live = Live::start(&Options { cgroup: cgroup.map(Path::to_owned), command, ..Options::default() })?;
+    Ok(Refereed::new(live, Referee::new(cgroup)?))
+}
+
+/// Refuses early and clearly what the kernel would refuse late.
+pub(super) fn may_trace() -> Result<()> {
+    if can_trace() {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Permission, "tracing this kernel needs root (or CAP_BPF and CAP_PERFMON): run it with sudo").into())
+}
+
+fn can_trace() -> bool {
+    let wanted = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted) || sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// Why the main job cannot be live here, and what would change that.
+fn obstacle() -> Option<String> {
+    const SWITCH: &str = "/sys/kernel/mm/lru_gen/enabled";
+    if own_rules::running_lru() == Lru::Mglru {
+        return (!can_trace()).then(|| "tracing needs root; sudo observer is live".to_owned());
+    }
+    Some(if Path::new(SWITCH).exists() {
+        format!("its multi-gen LRU is off; echo y | sudo tee {SWITCH} makes this live")
+    } else {
+        "its kernel has no multi-gen LRU (CONFIG_LRU_GEN); boot one that has, or watch its classical LRU: sudo observer live".to_owned()
+    })
+}

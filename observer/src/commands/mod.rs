@@ -1,0 +1,40 @@
+//! What each command does.
+
+mod live;
+mod record;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use self::show::Show;
+use crate::cli::{Cli, Command};
+use crate::exit::Code;
+use crate::replay::{Input, Recorded};
+use crate::session::Session;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// One that [`crate::exit::code_of`] has an exit code for.
+pub fn run(cli: Cli) -> Result<ExitCode> {
+    let Cli { command, summary, color } = cli;
+    let code = match command {
+        None => live::main_job(Show { summary, ..Show::new(color) })?,
+        Some(Command::Live(args)) => live::run(args, color)?,
+        Some(Command::Record(args)) => return record::run(&args).map(ExitCode::from),
+        Some(Command::Replay(args)) => {
+            let source = Recorded::open(Input::from_argument(args.input))?;
+            let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
+            let show = Show { summary: args.summary, rules, speed: args.speed, paused: args.paused, ..Show::new(color) };
+            show.run(source)?
+        }
+    };
+    Ok(ExitCode::from(code as u8))
+}
+
+/// The exit code for data that came through.
+fn code(damaged: bool) -> Code {
+    if damaged { Code::Data } else { Code::Ok }
+}

@@ -1,0 +1,539 @@
+//! One folio event: find the folio, bring its states up to the clock, predict, score, apply (design.md, "Predicted and
+//! actual").
+
+use observer_common::{inc_gen, task, walk};
+
+use crate::{
+    model::{Add, FolioFlags, FolioState, ShadowLayout, Token, Window},
+    session::{
+        Session,
+        clock::absolute,
+        decode::Seen,
+        ghosts::Memory,
+        rule_set::{Engine, RuleSet},
+        world::{Folio, Slot},
+    },
+    stream::{
+        event::{FolioEvent, Identity, Kind},
+        header::{Lru, OwnRules},
+    },
+};
+
+/// Pages of one range event looked at; a longer one is a mapping of everything and no access to each.
+const MAX_RANGE: u64 = 1 << 16;
+
+/// The kernel's own rule set.
+const OWN: usize = 0;
+
+/// What a folio event tells once its folio is known.
+struct Moment {
+    slot: Slot,
+    seen: Seen,
+    /// The kernel's state by its flags and clock.
+    actual: FolioState,
+    window: Option<Window>,
+    /// A prediction stands: the folio was followed without a gap.
+    known: bool,
+}
+
+impl Session {
+    pub(super) fn folio(&mut self, event: &FolioEvent) {
+        match event.kind {
+            Kind::LookAround => return,
+            Kind::Add => self.calibrator.request(event.folio, event.flags),
+            Kind::Insert => {
+                let seen = self.decoder.read(event.flags, 1);
+                self.calibrator.insertion(event.folio, event.flags, event.clock, seen.traits.file, seen.traits.unevictable);
+            }
+            _ => {}
+        }
+        let Some((slot, history)) = self.find(event) else {
+            self.untracked(event);
+            return;
+        };
+        let moment = self.moment(event, slot, history);
+        match event.kind {
+            Kind::Add => self.on_add(&moment, event),
+            Kind::Insert => self.on_insert(&moment, history),
+            Kind::Mark => self.on_access(&moment, |set, state, moment| set.mark(state, &moment.seen.traits, moment.window.as_ref())),
+            Kind::Walk => self.on_walk(&moment, event.aux & walk::AGING != 0),
+            Kind::SetRefs => self.on_set_refs(&moment),
+            Kind::IncGen => self.on_inc_gen(&moment, event.aux & inc_gen::DONE != 0),
+            Kind::Activate => self.on_activate(&moment),
+            Kind::Refault => self.on_refault(&moment, event),
+            Kind::Evict => self.on_evict(&moment),
+            Kind::CacheAdd => self.score(&moment),
+            Kind::Delete => {
+                self.score(&moment);
+                self.end_residency(slot);
+            }
+            _ => {}
+        }
+    }
+
+    /// An access known by file and page only.
+    pub(super) fn range(&mut self, kind: Kind, dev: u32, ino: u64, first: u64, last: u64) {
+        if last < first || last - first > MAX_RANGE {
+            return;
+        }
+        let mut index = first;
+        while index <= last {
+            let Some(slot) = self.world.slot_of(dev, ino, index) else {
+                index += 1;
+                continue;
+            };
+            let folio = *self.world.folio(slot);
+            index = (folio.identity.index + u64::from(folio.pages())).max(index + 1);
+            self.world.file_mut(folio.file).accesses += 1;
+            let seen = Seen {
+                gen_field: 0,
+                flags: FolioFlags::default(),
+                traits: crate::model::Traits { pages: folio.pages(), file: folio.is_file, ..Default::default() },
+                lru: true,
+            };
+            let moment = Moment { slot, seen, actual: self.actual[slot as usize], window: self.window_of(&folio), known: false };
+            for set in 0..self.rules.len() {
+                self.step(set, &moment, |rules, state, moment| match kind {
+                    Kind::ReadRange => rules.mark(state, &moment.seen.traits, moment.window.as_ref()),
+                    Kind::FaultRange => rules.walk(state, &moment.seen.traits, moment.window.as_ref(), false),
+                    _ => 0,
+                });
+            }
+        }
+    }
+
+    /// The slot of an event's folio, and whether its history is known: a birth's is, being empty.
+    fn find(&mut self, event: &FolioEvent) -> Option<(Slot, bool)> {
+        let begins = matches!(event.kind, Kind::Add | Kind::Refault | Kind::CacheAdd);
+        if let Some(slot) = self.world.slot(event.folio) {
+            let Some(identity) = event.identity else { return Some((slot, true)) };
+            let held = self.world.folio(slot).identity;
+            // What was torn from its mapping has no identity any more, but still is the same folio.
+            if held == identity || identity.ino == 0 {
+                return Some((slot, true));
+            }
+            if held.ino == 0 {
+                self.world.identify(slot, identity);
+                return Some((slot, true));
+            }
+            // The address holds something else now: the old residency ended unseen.
+            self.end_residency(slot);
+        }
+        if !begins && event.kind != Kind::Insert {
+            return None;
+        }
+        let (identity, home) = (event.identity?, event.home?);
+        let slot = self.begin(event, identity, &home)?;
+        Some((slot, begins))
+    }
+
+    fn begin(&mut self, event: &FolioEvent, identity: Identity, home: &crate::stream::event::Home) -> Option<Slot> {
+        let lruvec = self.world.home(home);
+        self.grow_lruvecs(lruvec);
+        let file = self.world.file_of(&identity, home.cgroup, lruvec);
+        let folio = Folio {
+            address: event.folio,
+            identity,
+            lruvec,
+            file,
+            order: home.order,
+            is_file: self.decoder.read(event.flags, 1).traits.file,
+            epoch: self.epoch,
+            promoted: 0,
+        };
+        let slot = self.world.begin(folio)?;
+        if self.actual.len() <= slot as usize {
+            self.actual.resize(slot as usize + 1, FolioState::default());
+        }
+        self.actual[slot as usize] = FolioState::default();
+        for set in &mut self.rules {
+            set.grow(slot, lruvec, file);
+            set.set(slot, FolioState::default());
+        }
+        Some(slot)
+    }
+
+    /// An event of a folio whose beginning was not seen.
+    fn untracked(&mut self, event: &FolioEvent) {
+        if event.kind == Kind::Delete {
+            return;
+        }
+        self.rules[OWN].fidelity.unknown += 1;
+        if let (Kind::Evict, Some(home)) = (event.kind, event.home) {
+            let lruvec = self.world.home(&home);
+            self.grow_lruvecs(lruvec);
+            self.world.lruvec_mut(lruvec).evictions += 1 << home.order.min(20);
+        }
+    }
+
+    fn window_of(&self, folio: &Folio) -> Option<Window> {
+        match self.header.lru {
+            Lru::Mglru => self.world.lruvec(folio.lruvec).window,
+            // No kernel clock: generations stand still where the kernel has none.
+            Lru::Classical => Some(Window::INITIAL),
+        }
+    }
+
+    fn moment(&mut self, event: &FolioEvent, slot: Slot, history: bool) -> Moment {
+        if let Some(home) = &event.home {
+            let lruvec = self.world.home(home);
+            self.grow_lruvecs(lruvec);
+            self.rehome(slot, lruvec);
+        }
+        let folio = *self.world.folio(slot);
+        if let Some(clock) = event.clock {
+            let advance = self.world.lruvec_mut(folio.lruvec).tick(clock);
+            self.follow(folio.lruvec, advance);
+        }
+        let window = self.window_of(&folio);
+        let seen = self.decoder.read(event.flags, folio.pages());
+        if seen.traits.file != folio.is_file {
+            self.uncount(slot);
+            self.world.folio_mut(slot).is_file = seen.traits.file;
+            self.forget(slot);
+        }
+        if let Some(clock) = event.clock {
+            self.calibrator.sighting(event.flags, clock, seen.traits.file);
+        }
+        let known = history && self.world.folio(slot).epoch == self.epoch;
+        self.world.folio_mut(slot).epoch = self.epoch;
+        Moment { slot, seen, actual: self.state_of(&seen, window.as_ref()), window, known }
+    }
+
+    /// The state a flags word shows.
+    fn state_of(&self, seen: &Seen, window: Option<&Window>) -> FolioState {
+        let off = FolioState { seq: 0, on_list: false, flags: seen.flags };
+        match (self.header.lru, window) {
+            (Lru::Mglru, Some(window)) => match absolute(seen.gen_field, window.max_seq) {
+                Some(seq) => FolioState::on_list(seq, seen.flags),
+                None => off,
+            },
+            (Lru::Mglru, None) => off,
+            (Lru::Classical, _) => FolioState { on_list: seen.lru, ..off },
+        }
+    }
+
+    /// Applies an effect of one rule set and keeps its counts.
+    fn step(&mut self, set: usize, moment: &Moment, effect: impl Fn(&RuleSet, &mut FolioState, &Moment) -> u32) {
+        let before = self.rules[set].state(moment.slot);
+        let mut state = before;
+        if let Some(window) = &moment.window {
+            self.rules[set].catch_up(&mut state, moment.seen.traits.file, window);
+        }
+        let risen = effect(&self.rules[set], &mut state, moment);
+        self.replace(set, moment.slot, state);
+        if risen > 0 {
+            self.promoted(moment.slot, Some(set));
+        }
+    }
+
+    /// Gives a folio another state under one rule set; its counts follow.
+    fn replace(&mut self, set: usize, slot: Slot, state: FolioState) {
+        let before = self.rules[set].state(slot);
+        if before == state {
+            return;
+        }
+        let folio = *self.world.folio(slot);
+        let window = self.window_of(&folio);
+        let set = &mut self.rules[set];
+        let (from, to) = (set.place(&before, folio.is_file, window.as_ref()), set.place(&state, folio.is_file, window.as_ref()));
+        set.set(slot, state);
+        if from == to {
+            return;
+        }
+        let side = &mut set.sides[folio.lruvec as usize];
+        if let Some(place) = from {
+            side.count(place, folio.is_file, folio.pages(), -1);
+        }
+        if let Some(place) = to {
+            side.count(place, folio.is_file, folio.pages(), 1);
+        }
+    }
+
+    /// Takes what the flags show as the kernel's state; a rise on a list is a promotion unless it is an insertion.
+    fn observe(&mut self, moment: &Moment, insertion: bool) {
+        let slot = moment.slot;
+        let before = self.actual[slot as usize];
+        let now = moment.actual;
+        self.count_actual(slot, &before, -1);
+        self.actual[slot as usize] = now;
+        self.count_actual(slot, &now, 1);
+        let rose = before.on_list
+            && now.on_list
+            && match self.header.lru {
+                Lru::Mglru => (now.seq.wrapping_sub(before.seq) as i32) > 0,
+                Lru::Classical => now.flags.active() && !before.flags.active(),
+            };
+        if rose && !insertion {
+            self.promoted(slot, None);
+        }
+    }
+
+    fn count_actual(&mut self, slot: Slot, state: &FolioState, sign: i64) {
+        let folio = *self.world.folio(slot);
+        let window = self.window_of(&folio);
+        let place = match self.header.lru {
+            Lru::Mglru => self.rules[OWN].place(state, folio.is_file, window.as_ref()),
+            Lru::Classical => state.on_list.then(|| crate::session::side::Place {
+                seq: u32::from(state.flags.active()),
+                tier: 0,
+                refs: u8::from(state.flags.referenced()),
+            }),
+        };
+        if let Some(place) = place {
+            self.actual_sides[folio.lruvec as usize].count(place, folio.is_file, folio.pages(), sign);
+        }
+    }
+
+    /// Compares the own prediction with the flags, then takes the flags: every score is one prediction.
+    fn score(&mut self, moment: &Moment) {
+        self.score_as(moment, false);
+    }
+
+    fn score_as(&mut self, moment: &Moment, insertion: bool) {
+        if let Some(window) = &moment.window {
+            let mut state = self.rules[OWN].state(moment.slot);
+            self.rules[OWN].catch_up(&mut state, moment.seen.traits.file, window);
+            self.replace(OWN, moment.slot, state);
+        }
+        let set = &mut self.rules[OWN];
+        let readable = self.header.lru == Lru::Classical || moment.window.is_some();
+        if moment.known && readable {
+            set.fidelity.scored += 1;
+            set.fidelity.agree += u64::from(set.same(&set.state(moment.slot), &moment.actual));
+        } else {
+            set.fidelity.unknown += 1;
+        }
+        self.adopt(moment);
+        self.observe(moment, insertion);
+    }
+
+    /// The own rule set takes what was seen.
+    fn adopt(&mut self, moment: &Moment) {
+        let mut state = moment.actual;
+        if !state.on_list {
+            state.seq = self.rules[OWN].state(moment.slot).seq;
+        }
+        self.replace(OWN, moment.slot, state);
+    }
+
+    /// Flags before the effect: score, then apply to all.
+    fn on_access(&mut self, moment: &Moment, effect: impl Fn(&RuleSet, &mut FolioState, &Moment) -> u32 + Copy) {
+        self.score(moment);
+        let file = self.world.folio(moment.slot).file;
+        self.world.file_mut(file).accesses += 1;
+        for set in 0..self.rules.len() {
+            self.step(set, moment, effect);
+        }
+    }
+
+    fn on_add(&mut self, moment: &Moment, event: &FolioEvent) {
+        // Still on a list in our books: it was taken off for something else than reclaim (migration, say).
+        for set in 0..self.rules.len() {
+            if self.rules[set].state(moment.slot).on_list {
+                self.step(set, moment, |rules, state, moment| {
+                    rules.leave(state, moment.window.as_ref());
+                    0
+                });
+            }
+        }
+        self.score(moment);
+        let add = Add { in_fault: event.aux & task::IN_LRU_FAULT != 0, memalloc: event.aux & task::MEMALLOC != 0, credited: false };
+        for set in 0..self.rules.len() {
+            self.step(set, moment, |rules, state, moment| {
+                rules.add(state, &moment.seen.traits, add);
+                0
+            });
+        }
+        if event.aux & task::UNKNOWN != 0 {
+            // Whether it came in a fault decides its place: nothing is claimed about the insertion.
+            self.forget(moment.slot);
+        }
+    }
+
+    /// Flags after the insertion.
+    fn on_insert(&mut self, moment: &Moment, history: bool) {
+        for set in 0..self.rules.len() {
+            if !history && set != OWN {
+                // First sight: every rule set starts where the kernel has it, without references.
+                self.replace(set, moment.slot, FolioState { flags: FolioFlags::default(), ..moment.actual });
+                continue;
+            }
+            self.step(set, moment, |rules, state, moment| {
+                if state.on_list {
+                    rules.put_back(state, &moment.seen.traits, moment.window.as_ref());
+                }
+                rules.insert(state, &moment.seen.traits, moment.window.as_ref());
+                0
+            });
+        }
+        self.score_as(moment, true);
+    }
+
+    fn on_walk(&mut self, moment: &Moment, aging: bool) {
+        if !aging && self.set_refs_hooked {
+            // `lru_gen_set_refs` reports the same access with its effect.
+            self.score(moment);
+            return;
+        }
+        self.on_access(moment, move |rules, state, moment| rules.walk(state, &moment.seen.traits, moment.window.as_ref(), aging));
+    }
+
+    fn on_set_refs(&mut self, moment: &Moment) {
+        self.score(moment);
+        for set in 0..self.rules.len() {
+            self.step(set, moment, move |rules, state, moment| {
+                if set == OWN {
+                    // Its activation is an event of its own.
+                    if let Engine::Generations(own) = &rules.engine {
+                        own.on_set_refs(&mut state.flags, state.on_list, &moment.seen.traits);
+                    }
+                    return 0;
+                }
+                rules.set_refs(state, &moment.seen.traits, moment.window.as_ref())
+            });
+        }
+    }
+
+    fn on_inc_gen(&mut self, moment: &Moment, done: bool) {
+        if !done {
+            self.score(moment);
+        }
+        for set in 0..self.rules.len() {
+            let limit = self.limit(set, moment);
+            self.step(set, moment, move |rules, state, moment| rules.protected(state, &moment.seen.traits, moment.window.as_ref(), limit));
+        }
+        if done {
+            self.score(moment);
+        }
+    }
+
+    /// The highest tier a rule set leaves to eviction, by the kernel's own counters; none for the own: the kernel decided.
+    fn limit(&self, set: usize, moment: &Moment) -> Option<usize> {
+        if set == OWN {
+            return None;
+        }
+        let Engine::Generations(rules) = &self.rules[set].engine else { return None };
+        let lruvec = self.world.lruvec(self.world.folio(moment.slot).lruvec);
+        Some(rules.tier_limit(&lruvec.controller, moment.seen.traits.file))
+    }
+
+    fn on_activate(&mut self, moment: &Moment) {
+        self.step(OWN, moment, |rules, state, moment| rules.activate(state, &moment.seen.traits, moment.window.as_ref()));
+        self.score(moment);
+    }
+
+    fn on_refault(&mut self, moment: &Moment, event: &FolioEvent) {
+        self.score(moment);
+        let folio = *self.world.folio(moment.slot);
+        let file = moment.seen.traits.file;
+        let in_fault = event.aux & task::IN_LRU_FAULT != 0;
+        let entry = self.shadow_layout().and_then(|layout| layout.decode(event.shadow, file));
+        let memories = self.ghosts.take(&folio.identity);
+        let lruvec = self.world.lruvec(folio.lruvec);
+        // Another cgroup or node: the kernel counts nothing and restores nothing (spec 7.3).
+        let counted =
+            entry.is_none_or(|entry| lruvec.memcg_id == 0 || (entry.memcg_id == lruvec.memcg_id && entry.node == u32::from(lruvec.node)));
+        if !counted {
+            return;
+        }
+        let pages = u64::from(folio.pages());
+        self.world.lruvec_mut(folio.lruvec).refaults += pages;
+        self.world.file_mut(folio.file).refaults += pages;
+        for set in 0..self.rules.len() {
+            let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
+            let token: Option<Token> = if set == OWN {
+                entry.map(|entry| entry.token).or(memory.map(|memory| memory.token))
+            } else {
+                memory.map(|memory| memory.token)
+            };
+            if let Some(token) = token {
+                self.step(set, moment, move |rules, state, moment| {
+                    rules.refault(state, token, file, moment.window.as_ref(), in_fault);
+                    0
+                });
+            }
+            let set = &mut self.rules[set];
+            set.refaults.actual += pages;
+            if memory.is_some_and(|memory| memory.known && memory.would_keep) {
+                set.refaults.avoidable += pages;
+                set.files[folio.file as usize].avoidable += pages;
+            }
+        }
+    }
+
+    fn shadow_layout(&self) -> Option<ShadowLayout> {
+        // The swap table of 7.3 takes five high bits of an anon token (spec 7.1).
+        let anon_cut = if matches!(self.header.own_rules, OwnRules::V7_3 | OwnRules::FgV3) { 5 } else { 0 };
+        self.header.layout.nodes_shift.map(|nodes_shift| ShadowLayout { nodes_shift, anon_cut })
+    }
+
+    /// Flags at eviction: verdicts, one more score, and the end of this residency.
+    fn on_evict(&mut self, moment: &Moment) {
+        let folio = *self.world.folio(moment.slot);
+        let file = moment.seen.traits.file;
+        let pages = u64::from(folio.pages());
+        let mut memories = Vec::with_capacity(self.rules.len());
+        for set in 0..self.rules.len() {
+            self.step(set, moment, |_, _, _| 0);
+            let rules = &mut self.rules[set];
+            let mut state = rules.state(moment.slot);
+            let oldest = rules.is_oldest(&state, file, moment.window.as_ref()).filter(|_| moment.known);
+            if let Some(oldest) = oldest {
+                rules.evictions.scored += 1;
+                rules.evictions.agree += u64::from(oldest);
+                rules.evictions.would_keep += u64::from(!oldest);
+                rules.files[folio.file as usize].would_keep += u64::from(!oldest);
+            }
+            rules.isolate(&mut state);
+            memories.push(Memory {
+                token: rules.token(&state, file, moment.window.as_ref()),
+                would_keep: oldest == Some(false),
+                known: oldest.is_some(),
+            });
+            self.replace(set, moment.slot, state);
+        }
+        self.score(moment);
+        self.world.lruvec_mut(folio.lruvec).evictions += pages;
+        self.world.file_mut(folio.file).evictions += pages;
+        self.ghosts.put(folio.identity, memories.into_boxed_slice());
+        self.end_residency(moment.slot);
+    }
+
+    /// Ends a residency; its counts and its cell go with it.
+    fn end_residency(&mut self, slot: Slot) {
+        self.close_cell(slot);
+        self.uncount(slot);
+        self.world.end(slot);
+    }
+
+    /// Takes a folio out of all counts.
+    fn uncount(&mut self, slot: Slot) {
+        let actual = self.actual[slot as usize];
+        self.count_actual(slot, &actual, -1);
+        self.actual[slot as usize] = FolioState { on_list: false, ..actual };
+        for set in 0..self.rules.len() {
+            let state = self.rules[set].state(slot);
+            self.replace(set, slot, FolioState { on_list: false, ..state });
+        }
+    }
+
+    /// What was known of it does not hold any more: the next event is not scored, and shows where it is.
+    fn forget(&mut self, slot: Slot) {
+        self.world.folio_mut(slot).epoch = self.epoch.wrapping_sub(1);
+    }
+
+    /// The folio is charged elsewhere now.
+    fn rehome(&mut self, slot: Slot, lruvec: u32) {
+        if self.world.folio(slot).lruvec == lruvec {
+            return;
+        }
+        self.uncount(slot);
+        self.world.folio_mut(slot).lruvec = lruvec;
+        self.forget(slot);
+        let file = self.world.folio(slot).file;
+        for set in &mut self.rules {
+            set.grow(slot, lruvec, file);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The session on hand-made streams: what is scored, what is compared, what stays unknown.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    model::{FolioFlags, ShadowEntry, ShadowLayout, Token},
+    session::frame::Calibration,
+    stream::{
+        event::{Clock, FolioEvent, Home, Identity},
+        header::{FORMAT, Hook, Via, tests::layout},
+    },
+};
+
+const CGROUP: u64 = 77;
+
+fn header(own: OwnRules) -> Arc<Header> {
+    let hook = |name: &str| Hook { name: name.into(), via: Via::Fentry, target: name.into(), why: String::new(), without: String::new() };
+    Arc::new(Header {
+        format: FORMAT,
+        tool: "test".into(),
+        kernel: "7.3".into(),
+        machine: "x86_64".into(),
+        host: "box".into(),
+        page_size: 4096,
+        cpus: 2,
+        lru: Lru::Mglru,
+        own_rules: own,
+        own_rules_because: String::new(),
+        layout: layout(),
+        hooks: ["folio_add_lru", "folio_mark_accessed", "workingset_eviction"].map(hook).to_vec(),
+        sample: 1,
+        filter: String::new(),
+        start_boottime: 0,
+        start_realtime: 0,
+        command: String::new(),
+    })
+}
+
+/// A stream under construction: a clock, and a time that runs.
+struct Stream {
+    session: Session,
+    now: u64,
+    max_seq: u32,
+    window: u8,
+}
+
+/// LRU bits and generation value as a flags word of the test layout.
+fn word(gen_field: u64, flags: FolioFlags) -> u64 {
+    let bit = |on: bool, number: u32| u64::from(on) << number;
+    gen_field << 27 | u64::from(flags.mask()) << 25 | bit(flags.referenced(), 2) | bit(flags.workingset(), 9) | bit(flags.active(), 8)
+}
+
+const BLANK: FolioFlags = FolioFlags::new(0, false, false, false);
+
+fn refs(n: u8) -> FolioFlags {
+    // 7.3: the first access sets PG_referenced, the next ones count in the mask (spec 3.1).
+    if n == 0 { BLANK } else { FolioFlags::new(n - 1, true, false, false) }
+}
+
+impl Stream {
+    fn new(own: OwnRules) -> Self {
+        let rules = ["fg-v4", "fg-v3"].iter().filter_map(|name| Rules::by_name(name)).collect();
+        let session = Session::new(header(own), SourceKind::Recording, "test".into(), rules);
+        let mut stream = Self { session, now: 1, max_seq: 7, window: 3 };
+        stream.calibrate();
+        stream
+    }
+
+    /// Enough insertions in two generations, of folios that play no part later.
+    fn calibrate(&mut self) {
+        for n in 0..65 {
+            let folio = 0x9000_0000 + n * 64;
+            self.event(Kind::Add, folio, 1000 + n, word(0, BLANK), 0);
+            self.event(Kind::Insert, folio, 1000 + n, word(1, BLANK), 0);
+            self.event(Kind::Delete, folio, 1000 + n, word(1, BLANK), 0);
+        }
+        self.event(Kind::Add, 0x9000_0000, 1000, word(0, BLANK), 0);
+        self.event(Kind::Insert, 0x9000_0000, 1000, word(2, BLANK), 0);
+        self.event(Kind::Delete, 0x9000_0000, 1000, word(2, BLANK), 0);
+        assert!(matches!(self.session.frame().calibration, Calibration::Confirmed { .. }));
+        for set in &mut self.session.rules {
+            set.fidelity = Default::default();
+        }
+    }
+
+    fn event(&mut self, kind: Kind, folio: u64, index: u64, flags: u64, shadow: u64) {
+        self.in_cgroup(kind, folio, index, flags, shadow, CGROUP);
+    }
+
+    fn in_cgroup(&mut self, kind: Kind, folio: u64, index: u64, flags: u64, shadow: u64, cgroup: u64) {
+        self.now += 1000;
+        let cold = !matches!(kind, Kind::Mark | Kind::IncGen);
+        let body = Body::Folio(FolioEvent {
+            kind,
+            folio,
+            flags,
+            clock: Some(Clock { max_seq: self.max_seq, window: [self.window; 2] }),
+            aux: u8::from(kind == Kind::IncGen),
+            identity: cold.then_some(Identity { dev: 8, ino: 4, index }),
+            home: cold.then_some(Home { cgroup, memcg_id: u16::try_from(cgroup).unwrap(), node: 0, order: 0 }),
+            shadow,
+        });
+        self.session.apply(&Event { ts: self.now, cpu: 0, body });
+    }
+
+    /// A folio read for the first time: requested, inserted in the oldest generation.
+    fn born(&mut self, folio: u64, index: u64) {
+        self.event(Kind::Add, folio, index, word(0, BLANK), 0);
+        let oldest = u64::from((self.max_seq - u32::from(self.window)) % 4 + 1);
+        self.event(Kind::Insert, folio, index, word(oldest, BLANK), 0);
+    }
+
+    fn mark(&mut self, folio: u64, gen_field: u64, before: FolioFlags) {
+        self.event(Kind::Mark, folio, 0, word(gen_field, before), 0);
+    }
+
+    fn own(&self) -> frame::RuleFrame {
+        self.session.frame().rules[0].clone()
+    }
+
+    fn fg(&self) -> frame::RuleFrame {
+        self.session.frame().rules[1].clone()
+    }
+
+    fn end_window(&mut self) {
+        self.now += 2_000_000_000;
+        let snapshot = Body::ClockSnapshot { boottime: self.now, realtime: 0 };
+        self.session.apply(&Event { ts: self.now, cpu: 0, body: snapshot });
+    }
+}
+
+/// The test clock: max_seq 7, min_seq 4, so the oldest generation's field value is 4 % 4 + 1.
+const OLDEST: u64 = 1;
+
+#[test]
+fn accesses_that_follow_the_rules_are_all_scored_and_all_agree() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    for n in 0..5 {
+        stream.mark(64, OLDEST, refs(n));
+    }
+    // The fifth access of 7.3 saturates: workingset (spec 3.1).
+    stream.mark(64, OLDEST, FolioFlags::new(3, true, true, false));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 8, agree: 8, unknown: 0 });
+}
+
+#[test]
+fn a_flag_that_does_not_follow_is_one_disagreement_and_then_the_truth() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.mark(64, OLDEST, refs(0));
+    stream.mark(64, OLDEST, refs(4));
+    stream.mark(64, OLDEST, FolioFlags::new(3, true, true, false));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 5, agree: 4, unknown: 0 });
+}
+
+#[test]
+fn the_generation_counts_as_much_as_the_references() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.mark(64, OLDEST + 1, refs(0));
+    assert_eq!(stream.own().fidelity.agree, stream.own().fidelity.scored - 1);
+}
+
+#[test]
+fn after_a_loss_a_folio_is_unknown_until_it_is_seen_again() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.session.apply(&Event { ts: stream.now, cpu: 1, body: Body::Lost { cpu: 1, count: 3 } });
+    stream.mark(64, OLDEST, refs(2));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 2, agree: 2, unknown: 1 });
+    stream.mark(64, OLDEST, refs(3));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 3, agree: 3, unknown: 1 });
+    let source = stream.session.frame().source;
+    assert_eq!((source.lost, source.lost_per_cpu), (3, vec![0, 3]));
+}
+
+#[test]
+fn a_folio_whose_beginning_was_not_seen_is_unknown() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.mark(640, OLDEST, refs(1));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 0, agree: 0, unknown: 1 });
+}
+
+fn shadow(cgroup: u16) -> u64 {
+    let token = Token { value: 4 << 2, workingset: false, bits: 64 };
+    ShadowLayout { nodes_shift: 10, anon_cut: 0 }.encode(&ShadowEntry { token, memcg_id: cgroup, node: 0 }, true)
+}
+
+/// Read twice in the oldest generation: FG defers it to M-2 (spec T2), 7.3 leaves it and evicts it.
+fn evicted_by_7_3_kept_by_fg(stream: &mut Stream) {
+    stream.born(64, 1);
+    stream.mark(64, OLDEST, refs(0));
+    stream.mark(64, OLDEST, refs(1));
+    stream.event(Kind::Evict, 64, 1, word(0, refs(2)), 0);
+}
+
+#[test]
+fn what_fg_would_have_kept_and_came_back_is_avoidable() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    evicted_by_7_3_kept_by_fg(&mut stream);
+    assert_eq!(stream.own().evictions, frame::Evictions { scored: 1, agree: 1, would_keep: 0 });
+    assert_eq!(stream.fg().evictions, frame::Evictions { scored: 1, agree: 0, would_keep: 1 });
+    stream.event(Kind::Refault, 128, 1, word(0, BLANK), shadow(77));
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 1 });
+    assert_eq!(stream.own().refaults, frame::Refaults { actual: 1, avoidable: 0 });
+    let file = &stream.session.frame().files[0];
+    assert_eq!((file.evictions, file.refaults, file.by_rules[1].would_keep, file.by_rules[1].avoidable), (1, 1, 1, 1));
+}
+
+#[test]
+fn a_refault_into_another_cgroup_is_no_refault_to_the_kernel() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    evicted_by_7_3_kept_by_fg(&mut stream);
+    stream.in_cgroup(Kind::Refault, 128, 1, word(0, BLANK), shadow(77), 78);
+    assert_eq!(stream.fg().refaults, frame::Refaults::default());
+}
+
+#[test]
+fn an_eviction_after_a_loss_gets_no_verdict() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.session.apply(&Event { ts: stream.now, cpu: 0, body: Body::Lost { cpu: 0, count: 1 } });
+    stream.event(Kind::Evict, 64, 1, word(0, refs(2)), 0);
+    assert_eq!(stream.fg().evictions.scored, 0);
+    stream.event(Kind::Refault, 128, 1, word(0, BLANK), shadow(77));
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 0 });
+}
+
+#[test]
+fn promotions_fall_into_one_cell_per_folio_and_window() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.mark(64, OLDEST, refs(0));
+    stream.mark(64, OLDEST, refs(1));
+    stream.end_window();
+    assert_eq!(stream.fg().promotions, frame::Promotions { predicted: 1, actual: 0, both: 0, only_predicted: 1, only_actual: 0 });
+    // The scan protects it: flags after the move. FG has it out of the oldest generation already.
+    stream.event(Kind::IncGen, 64, 0, word(OLDEST + 1, BLANK), 0);
+    stream.end_window();
+    assert_eq!(stream.fg().promotions, frame::Promotions { predicted: 1, actual: 1, both: 0, only_predicted: 1, only_actual: 1 });
+    assert_eq!(stream.own().promotions, frame::Promotions { predicted: 1, actual: 1, both: 1, only_predicted: 0, only_actual: 0 });
+}
+
+#[test]
+fn an_insertion_is_no_promotion() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.event(Kind::Add, 64, 1, word(0, BLANK), 0);
+    stream.event(Kind::Insert, 64, 1, word(4, BLANK), 0);
+    stream.end_window();
+    assert_eq!(stream.own().promotions.actual, 0);
+}
+
+#[test]
+fn an_address_that_holds_something_else_is_another_folio() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.mark(64, OLDEST, refs(0));
+    stream.born(64, 2);
+    assert_eq!(stream.own().fidelity.agree, stream.own().fidelity.scored);
+    assert_eq!(stream.session.frame().files[0].pages, 1);
+}
+
+#[test]
+fn nothing_is_predicted_before_the_flag_positions_are_proven() {
+    let mut session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), Session::default_rules());
+    let body = Body::Folio(FolioEvent {
+        kind: Kind::Mark,
+        folio: 64,
+        flags: word(1, refs(1)),
+        clock: Some(Clock { max_seq: 7, window: [3, 3] }),
+        aux: 0,
+        identity: None,
+        home: None,
+        shadow: 0,
+    });
+    session.apply(&Event { ts: 5, cpu: 0, body });
+    let frame = session.frame();
+    assert!(matches!(frame.calibration, Calibration::Pending { .. }));
+    assert!(frame.rules.iter().all(|rule| rule.fidelity.scored == 0 && rule.promotions == frame::Promotions::default()));
+}
+
+proptest! {
+    /// Whatever happens, in whatever order: each side counts every folio on a list exactly once, and nothing panics.
+    #[test]
+    fn every_side_counts_every_folio_once(steps in proptest::collection::vec((0_u8..9, 0_u64..12, 0_u64..5, 0_u8..5, any::<bool>()), 1..200)) {
+        let mut stream = Stream::new(OwnRules::V7_3);
+        for (what, n, gen_field, count, age) in steps {
+            let folio = 64 * (n + 1);
+            let kind = [Kind::Add, Kind::Insert, Kind::Mark, Kind::Refault, Kind::Evict, Kind::Delete, Kind::IncGen, Kind::Activate, Kind::CacheAdd][usize::from(what)];
+            if age && stream.window > 1 {
+                stream.window -= 1;
+            } else if age {
+                stream.max_seq += 1;
+                stream.window += 1;
+            }
+            stream.event(kind, folio, n % 7, word(gen_field, refs(count)), shadow(77));
+            let session = &stream.session;
+            let tracked: u64 = session.frame().files.iter().map(|file| file.pages).sum();
+            for side in session.frame().lruvecs.iter().flat_map(|lruvec| std::iter::once(&lruvec.actual).chain(&lruvec.predicted)) {
+                let by_tier: u64 = side.by_tier.iter().flatten().sum();
+                let by_refs: u64 = side.by_refs.iter().flatten().sum();
+                let by_age: u64 = side.by_age.iter().flatten().sum();
+                prop_assert_eq!(by_tier, by_refs);
+                prop_assert_eq!(by_age, by_tier, "each folio on a list is in one of the four generations");
+                prop_assert!(by_age <= tracked);
+            }
+        }
+    }
+}

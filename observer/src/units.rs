@@ -1,0 +1,98 @@
+//! Sizes and durations as people write them.
+
+use std::time::Duration;
+
+/// Bytes: a number and, perhaps, a unit. `K M G T` and `KiB …` count in 1024 as memory does, `kB MB …` in 1000.
+///
+/// # Errors
+/// Says what is accepted.
+pub fn size(text: &str) -> Result<u64, String> {
+    let refuse = || format!("{text:?} is no size: give a number and K, M, G or T (512M)");
+    let (number, unit) = split(text);
+    let (letter, rest) = unit.split_at_checked(1).unwrap_or((unit, ""));
+    let base: u64 = match rest.to_ascii_lowercase().as_str() {
+        "" | "i" | "ib" => 1024,
+        "b" => 1000,
+        _ => return Err(refuse()),
+    };
+    let power = match letter.to_ascii_lowercase().as_str() {
+        "" => 0,
+        "b" if rest.is_empty() => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(refuse()),
+    };
+    let number: f64 = number.parse().map_err(|_| refuse())?;
+    let bytes = number * base.pow(power) as f64;
+    if bytes >= 1.0 && bytes < i64::MAX as f64 { Ok(crate::report::num::to_u64(bytes)) } else { Err(refuse()) }
+}
+
+/// A duration: numbers with `ms`, `s`, `m`, `h` or `d` (`1h30m`); a number alone means seconds.
+///
+/// # Errors
+/// Says what is accepted.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let refuse = || format!("{text:?} is no duration: give numbers with ms, s, m, h or d (90s, 1h30m)");
+    let mut seconds = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, tail) = split(rest);
+        let end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
+        let scale = match unit {
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "" if number == text => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return Err(refuse()),
+        };
+        seconds += number.parse::<f64>().map_err(|_| refuse())? * scale;
+        rest = tail;
+    }
+    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero()).ok_or_else(refuse)
+}
+
+/// The digits at the beginning, and what follows.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let accepted = [
+            ("4096", 4096),
+            ("100b", 100),
+            ("512M", 512 << 20),
+            ("1.5G", 3 << 29),
+            ("64KiB", 64 << 10),
+            ("64ki", 64 << 10),
+            ("10MB", 10_000_000),
+            ("2T", 2 << 40),
+        ];
+        for (text, bytes) in accepted {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "0", "-1", "1X", "1Mb/s", "1e3", "1.2.3M", "9999999999T", "１M", "Mé"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        let accepted = [("60s", 60_000), ("1h30m", 5_400_000), ("500ms", 500), ("2", 2000), ("1.5s", 1500), ("1d", 86_400_000)];
+        for (text, milliseconds) in accepted {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in ["", "s", "0", "0s", "-1s", "1y", "1m30", "1h m", "99999999999999999999d", "é"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}
