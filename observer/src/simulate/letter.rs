@@ -1,4 +1,12 @@
 //! Every fio row of the FG v4 cover letter, scaled down beside what was published (spec 12.1).
+//!
+//! What scales: pages, cache and reads, all by the same factor. What does not: batches of 31 and 64, the controller's floor of 64 refaults,
+//! and the law itself for θ above 1, where the popular ranks of a smaller file take a larger part of the probability away from the rest; so
+//! absolute figures there are higher than published, and changes are what to compare. Not simulated: sixteen reclaimers at once, the memory
+//! of fio and of the page tables, shadow nodes that their shrinker takes, the Bloom filter of the aging walk.
+//! The letter's mmap rows at 16 GiB report fewer refaults than a random reader of such a cache can have misses (spec 12.1's static optimum
+//! is 0.178 at θ 0.8), so their reads cannot be what is simulated here; they are shown for the sake of completeness.
+//! FG v4's rule for the tail is not known (spec 15.1): v3's rule and v4's as assumed are both shown.
 
 use serde::Serialize;
 
