@@ -46,6 +46,8 @@ pub enum Command {
     Record(Record),
     /// Show a recording, from a file or as it comes through a pipe
     Replay(Replay),
+    /// Say what this kernel lets observer see, and what to change
+    Doctor(Doctor),
 }
 
 /// A picture as text instead of a screen.
@@ -116,6 +118,15 @@ pub struct Replay {
     /// Rule set to show beside the kernel's own, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
+}
+
+/// `observer doctor`.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct Doctor {
+    /// Print one JSON object (schema observer.doctor/1)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// When to use colours.

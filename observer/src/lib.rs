@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod cli;
 pub mod commands;
+pub mod doctor;
 pub mod exit;
 pub mod kernel;
 pub mod model;

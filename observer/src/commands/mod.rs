@@ -4,6 +4,7 @@ mod live;
 mod record;
 mod show;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -24,6 +25,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         None => live::main_job(Show { summary, ..Show::new(color) })?,
         Some(Command::Live(args)) => live::run(args, color)?,
         Some(Command::Record(args)) => return record::run(&args).map(ExitCode::from),
+        Some(Command::Doctor(args)) => return doctor(args.json),
         Some(Command::Replay(args)) => {
             let source = Recorded::open(Input::from_argument(args.input))?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
@@ -32,6 +34,17 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         }
     };
     Ok(ExitCode::from(code as u8))
+}
+
+/// Says what this kernel lets us see; the exit code says whether it is enough.
+fn doctor(json: bool) -> Result<ExitCode> {
+    let report = crate::doctor::examine();
+    let mut text = if json { serde_json::to_string_pretty(&report)? } else { crate::doctor::render(&report) };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::from(report.exit_code))
 }
 
 /// The exit code for data that came through.

@@ -99,7 +99,7 @@ fn addresses_shown(kallsyms: &str) -> bool {
 }
 
 /// All rows.
-pub fn all(facts: &Facts) -> Vec<Check> {
+pub(super) fn all(facts: &Facts) -> Vec<Check> {
     vec![type_information(facts), privileges(facts), symbols(facts), lockdown(facts), mglru(facts), cgroups(facts)]
 }
 

@@ -8,6 +8,8 @@ pub mod access;
 pub mod aging;
 pub mod classical;
 pub mod flags;
+#[cfg(test)]
+mod lock_step_tests;
 pub mod machine;
 pub mod parse;
 pub mod placement;
