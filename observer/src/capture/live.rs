@@ -93,17 +93,19 @@ impl Live {
             filter.level = found.level;
         }
 
+        let unfinished = layout;
+        let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
-            let mut scout = object::load(&layout, &filter, 4096)?;
+            let mut scout = loader.load(&unfinished, &filter, 4096)?;
             if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
                 flag_fields::derive(&mut flags, &widths, own);
                 layout.node_shift = widths.node_shift;
                 layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
             }
         }
-        let mut ebpf = object::load(&layout, &filter, options.ring_bytes)?;
+        let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
         let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),

@@ -42,7 +42,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             .readings
             .iter()
             .map(|((cgroup, name), (first, last))| CounterFrame {
-                cgroup: session.world.cgroup_name(*cgroup),
+                cgroup: if *cgroup == 0 { "whole machine".to_owned() } else { session.world.cgroup_name(*cgroup) },
                 name: name.clone(),
                 delta: last.saturating_sub(*first),
             })

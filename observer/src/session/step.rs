@@ -77,6 +77,13 @@ impl Session {
             return;
         }
         let mut index = first;
+        if kind == Kind::ReadRange {
+            // The page in which the previous read ended counts once (spec 3.1; there by open file, here by file).
+            let previous = self.world.last_read(dev, ino, last);
+            if previous == Some(first) {
+                index += 1;
+            }
+        }
         while index <= last {
             let Some(slot) = self.world.slot_of(dev, ino, index) else {
                 index += 1;
@@ -197,7 +204,12 @@ impl Session {
         }
         let known = history && self.world.folio(slot).epoch == self.epoch;
         self.world.folio_mut(slot).epoch = self.epoch;
-        Moment { slot, seen, actual: self.state_of(&seen, window.as_ref()), window, known }
+        let mut actual = self.state_of(&seen, window.as_ref());
+        if self.header.lru == Lru::Classical && matches!(event.kind, Kind::Insert | Kind::Activate) {
+            // PG_lru is set a moment after the insertion that reports it (spec 8.4).
+            actual.on_list = !seen.traits.unevictable;
+        }
+        Moment { slot, seen, actual, window, known }
     }
 
     /// The state a flags word shows.

@@ -67,6 +67,8 @@ pub(crate) struct File {
     pub(crate) evictions: u64,
     /// Pages refaulted.
     pub(crate) refaults: u64,
+    /// Page in which the latest read ended, where reads are known by range.
+    last_read: Option<u64>,
 }
 
 /// The tables.
@@ -223,10 +225,17 @@ impl World {
             accesses: 0,
             evictions: 0,
             refaults: 0,
+            last_read: None,
         });
         let index = u32::try_from(self.files.len() - 1).unwrap_or(0);
         self.file_index.insert(key, index);
         index
+    }
+
+    /// Page in which the previous read of a file ended; this one ends in `last`.
+    pub(crate) fn last_read(&mut self, dev: u32, ino: u64, last: u64) -> Option<u64> {
+        let index = *self.file_index.get(&(dev, ino))?;
+        self.files[index as usize].last_read.replace(last)
     }
 
     /// All files.
