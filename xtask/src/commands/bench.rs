@@ -1,11 +1,10 @@
 //! `cargo xtask bench`.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::{Args as ClapArgs, ValueEnum};
-use xtask::programs::workspace;
-use xtask::shell::{self, say};
+use xtask::shell::say;
 
 /// Measures speed and size, and prints the figures beside a peer's of the same run.
 ///
@@ -32,12 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             continue;
         }
         say(format_args!("measuring: {bench}"));
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(workspace()).args(["bench", "--locked", "--package", "observer", "--bench", bench]);
-        let status = cargo.status().with_context(|| shell::show(&cargo))?;
-        if !status.success() {
-            bail!("{}: {status}", shell::show(&cargo));
-        }
+        super::cargo(&["bench", "--locked", "--package", "observer", "--bench", bench], &[])?;
     }
     Ok(ExitCode::SUCCESS)
 }
