@@ -16,6 +16,7 @@ pub mod side;
 mod step;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 mod windows;
 mod world;
 
