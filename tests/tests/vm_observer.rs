@@ -90,7 +90,10 @@ fn follows_the_kernel(kernel: &str) {
 
     let killed = json(&out.path().join("killed.json"));
     let file = killed["files"].as_array().unwrap().iter().find(|file| file["name"].as_str().unwrap().ends_with("zipf.db")).unwrap().clone();
-    assert_eq!(number(&file["accesses"]), 20_000, "every read before the last second");
+    // All reads were over a second before the kill. The kernel counts reads that begin in the folio where the last one
+    // ended once (spec 3.1): some hundreds, large folios being many pages.
+    let accesses = number(&file["accesses"]);
+    assert!((19_000..=20_000).contains(&accesses), "{accesses} of 20000 reads before the last second");
 
     println!(
         "{}: {scored} scored, {agree} agree, {unknown} unknown; {refaults} refaults, kernel {kernel_s}; {} events, ready after {:.1} s, over after {:.1} s",

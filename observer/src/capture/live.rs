@@ -14,7 +14,7 @@ use aya::{
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, object, peek, wire};
+use super::{attach, object, peek, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
@@ -57,6 +57,7 @@ pub struct Live {
     told: HashSet<u64>,
     pending: VecDeque<Event>,
     last_clock: Option<Instant>,
+    warnings: Warnings,
 }
 
 /// Clock snapshots come this often.
@@ -67,6 +68,9 @@ pub const DRAIN_EVERY: Duration = Duration::from_millis(10);
 
 /// At most this many events are handed over at once, so that nobody downstream waits long or grows without bound.
 const MAX_BATCH: usize = 65_536;
+
+/// Cgroups whose names were told.
+const MAX_TOLD: usize = 1 << 16;
 
 impl Live {
     /// Loads and attaches.
@@ -93,17 +97,19 @@ impl Live {
             filter.level = found.level;
         }
 
+        let unfinished = layout;
+        let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
-            let mut scout = object::load(&layout, &filter, 4096)?;
+            let mut scout = loader.load(&unfinished, &filter, 4096)?;
             if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
                 flag_fields::derive(&mut flags, &widths, own);
                 layout.node_shift = widths.node_shift;
                 layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
             }
         }
-        let mut ebpf = object::load(&layout, &filter, options.ring_bytes)?;
+        let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
         let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),
@@ -112,6 +118,7 @@ impl Live {
         );
         let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
         let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
+        let warnings = Warnings::of(&mut ebpf);
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
         Ok(Self {
@@ -124,6 +131,7 @@ impl Live {
             told: HashSet::new(),
             pending: VecDeque::new(),
             last_clock: None,
+            warnings,
         })
     }
 
@@ -146,7 +154,10 @@ impl Live {
         // Losses first: they happened before what is still in the ring was taken out.
         self.losses(out)?;
         while out.len() - before < MAX_BATCH {
-            let Some(record) = self.ring.next() else { return Ok(false) };
+            let Some(record) = self.ring.next() else {
+                self.warnings.collect();
+                return Ok(false);
+            };
             let event = wire::decode(&record)?;
             drop(record);
             self.name_cgroup(&event, out);
@@ -158,6 +169,11 @@ impl Live {
     /// Adds an event of user space's own (a counter read, say) to the stream.
     pub fn push(&mut self, event: Event) {
         self.pending.push_back(event);
+    }
+
+    /// What the programs warned of since the last call, each kind once.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.warnings.take()
     }
 
     fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {
@@ -178,10 +194,13 @@ impl Live {
             Body::Lruvec { state, .. } => state.cgroup,
             _ => 0,
         };
-        if cgroup != 0 && self.told.insert(cgroup) {
-            if let Some(name) = self.cgroups.name(cgroup) {
-                out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
-            }
+        if cgroup != 0
+            && !self.told.contains(&cgroup)
+            && self.told.len() < MAX_TOLD
+            && let Some(name) = self.cgroups.name(cgroup)
+        {
+            self.told.insert(cgroup);
+            out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
         }
     }
 }
