@@ -58,6 +58,9 @@ impl Lruvec {
     }
 
     fn advance(&mut self, new: Window) -> Advance {
+        if !plausible(&new) {
+            return Advance::default();
+        }
         let Some(old) = &mut self.window else {
             self.window = Some(new);
             return Advance::default();
@@ -76,6 +79,11 @@ impl Lruvec {
         }
         advance
     }
+}
+
+/// Whether a kernel could have these generations. A recording is not always made by one.
+fn plausible(window: &Window) -> bool {
+    window.max_seq < 1 << 62 && window.min_seq.iter().all(|&min| min <= window.max_seq && window.max_seq - min < 16)
 }
 
 /// The 64-bit number nearest to `near` whose low 24 bits are `low`.
@@ -119,6 +127,15 @@ mod tests {
         assert_eq!(absolute(1, 4), Some(4));
         assert_eq!(absolute(2, 4), Some(1));
         assert_eq!((absolute(0, 4), absolute(5, 4)), (None, None));
+    }
+
+    #[test]
+    fn generations_that_no_kernel_has_are_not_believed() {
+        let mut lruvec = Lruvec::new(1, 0, 0);
+        for (max_seq, min_seq) in [(5, [6, 5]), (100, [3, 99]), (u64::MAX, [u64::MAX; 2])] {
+            lruvec.advance(Window { max_seq, min_seq });
+            assert_eq!(lruvec.window, None);
+        }
     }
 
     #[test]

@@ -177,14 +177,14 @@ impl Session {
     }
 
     fn lose(&mut self, cpu: u16, count: u64) {
-        self.lost_in_all += count;
+        self.lost_in_all = self.lost_in_all.saturating_add(count);
         // Rows of a damaged recording have no CPU.
         if cpu != NO_CPU {
             let cpu = usize::from(cpu);
             if self.lost.len() <= cpu {
                 self.lost.resize(cpu + 1, 0);
             }
-            self.lost[cpu] += count;
+            self.lost[cpu] = self.lost[cpu].saturating_add(count);
         }
         self.epoch = self.epoch.wrapping_add(1);
     }
@@ -203,12 +203,14 @@ impl Session {
     /// Controller counters name the lruvec by address: the state event before them told whose it is.
     fn controller(&mut self, lruvec: u64, state: &crate::stream::event::ControllerState) {
         if let Some(index) = self.counters.lruvec_at(lruvec) {
+            // More pages than a machine has would only overflow the sums; a recording is not always made by a kernel.
+            let bounded = |counts: [[u64; 4]; 2]| counts.map(|tiers| tiers.map(|count| count.min(1 << 48)));
             self.world.lruvec_mut(index).controller = crate::model::Controller {
-                avg_refaulted: state.avg_refaulted,
-                avg_total: state.avg_total,
-                refaulted: state.refaulted,
-                evicted: state.evicted,
-                protected: state.protected,
+                avg_refaulted: bounded(state.avg_refaulted),
+                avg_total: bounded(state.avg_total),
+                refaulted: bounded(state.refaulted),
+                evicted: bounded(state.evicted),
+                protected: bounded(state.protected),
             };
         }
     }
