@@ -254,3 +254,48 @@ fn what_cannot_be_opened_is_one_line() {
         assert!(line.contains(path.to_str().unwrap()) && !line.contains('\n'), "{line}");
     }
 }
+
+/// The same event about one of a few folios, so that events meet.
+fn crowd(mut event: Event) -> Event {
+    match &mut event.body {
+        Body::Folio(folio) => {
+            folio.folio &= 3;
+            if let Some(identity) = &mut folio.identity {
+                (identity.ino, identity.index) = (identity.ino & 7, identity.index & 3);
+            }
+            if let Some(home) = &mut folio.home {
+                home.node &= 1;
+            }
+            if let Some(clock) = &mut folio.clock {
+                (clock.max_seq, clock.window) = (clock.max_seq & 15, clock.window.map(|size| size & 3));
+            }
+        }
+        Body::Lruvec { lruvec, state, .. } => {
+            *lruvec &= 1;
+            state.node &= 1;
+            state.max_seq = state.max_seq & 15 | 8;
+            state.min_seq = state.min_seq.map(|seq| state.max_seq - (seq & 3));
+        }
+        Body::Controller { lruvec, .. } => *lruvec &= 1,
+        Body::Range { ino, first, last, .. } => (*ino, *first, *last) = (*ino & 7, *first & 3, *last & 3),
+        Body::FileName { ino, .. } => *ino &= 7,
+        _ => {}
+    }
+    event
+}
+
+proptest::proptest! {
+    /// What a hostile recording holds, in the order and with the numbers it likes, reaches the session as it is.
+    #[test]
+    fn any_events_make_a_picture(
+        events in proptest::collection::vec(crate::stream::tests::an_event(), 0..300), crowded in proptest::prelude::any::<bool>(),
+    ) {
+        let mut session = Session::new(std::sync::Arc::new(header()), SourceKind::Recording, "hostile".into(), Session::default_rules());
+        for event in events {
+            session.apply(&if crowded { crowd(event) } else { event });
+        }
+        let frame = session.frame();
+        crate::report::text(&frame);
+        crate::report::json(&frame);
+    }
+}

@@ -149,7 +149,7 @@ fn a_body() -> impl Strategy<Value = Body> {
 }
 
 prop_compose! {
-    fn an_event()(ts in any::<u64>(), cpu in any::<u16>(), body in a_body()) -> Event {
+    pub(crate) fn an_event()(ts in any::<u64>(), cpu in any::<u16>(), body in a_body()) -> Event {
         Event { ts, cpu, body }
     }
 }
