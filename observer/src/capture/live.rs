@@ -68,6 +68,9 @@ pub const DRAIN_EVERY: Duration = Duration::from_millis(10);
 /// At most this many events are handed over at once, so that nobody downstream waits long or grows without bound.
 const MAX_BATCH: usize = 65_536;
 
+/// Cgroups whose names were told.
+const MAX_TOLD: usize = 1 << 16;
+
 impl Live {
     /// Loads and attaches.
     ///
@@ -180,10 +183,13 @@ impl Live {
             Body::Lruvec { state, .. } => state.cgroup,
             _ => 0,
         };
-        if cgroup != 0 && self.told.insert(cgroup) {
-            if let Some(name) = self.cgroups.name(cgroup) {
-                out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
-            }
+        if cgroup != 0
+            && !self.told.contains(&cgroup)
+            && self.told.len() < MAX_TOLD
+            && let Some(name) = self.cgroups.name(cgroup)
+        {
+            self.told.insert(cgroup);
+            out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
         }
     }
 }

@@ -205,7 +205,8 @@ impl World {
 
     /// The file of an identity; anonymous memory is one "file" per cgroup.
     pub(crate) fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
-        let anon = identity.ino & 3 != 0 && identity.dev == 0 || identity.dev == 0 && identity.ino == 0;
+        // An anon_vma's address with bit 0 set, or no mapping at all.
+        let anon = identity.dev == 0 && (identity.ino & 3 != 0 || identity.ino == 0);
         let key = if anon { (u32::MAX, cgroup) } else { (identity.dev, identity.ino) };
         if let Some(index) = self.file_index.get(&key) {
             self.files[*index as usize].lruvec = lruvec;
