@@ -120,10 +120,10 @@ fn decide(
             return Ok(Verdict::Failed(why));
         }
         if stage == Stage::Done {
-            return Ok(match collector.steps.last() {
-                _ if collector.timed_out => Verdict::Timeout(format!("the command ran longer than {} s", timeout.as_secs())),
-                Some(step) => Verdict::Exit(step.status),
-                None => Verdict::Exit(0),
+            return Ok(if collector.timed_out {
+                Verdict::Timeout(format!("the command ran longer than {} s", timeout.as_secs()))
+            } else {
+                Verdict::Exit(collector.status())
             });
         }
     }
