@@ -1,5 +1,7 @@
 //! The command line.
 
+pub mod simulate;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +48,8 @@ pub enum Command {
     Record(Record),
     /// Show a recording, from a file or as it comes through a pipe
     Replay(Replay),
+    /// Run rule sets on a synthetic access stream, or against published numbers
+    Simulate(simulate::Simulate),
     /// Say what this kernel lets observer see, and what to change
     Doctor(Doctor),
 }

@@ -3,6 +3,7 @@
 mod live;
 mod record;
 mod show;
+mod simulate;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Live(args)) => live::run(args, color)?,
         Some(Command::Record(args)) => return record::run(&args).map(ExitCode::from),
         Some(Command::Doctor(args)) => return doctor(args.json),
+        Some(Command::Simulate(args)) => simulate::run(&args)?,
         Some(Command::Replay(args)) => {
             let source = Recorded::open(Input::from_argument(args.input))?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
