@@ -22,7 +22,7 @@ const MAX_MEMORY: u64 = 1 << 24;
 
 /// `observer simulate`.
 #[derive(Args, Clone, Debug)]
-#[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
 pub struct Simulate {
     /// What is accessed.
     #[command(subcommand)]
@@ -36,7 +36,7 @@ pub struct Simulate {
 #[derive(Args, Clone, Debug)]
 pub struct Table {
     /// Run a published table scaled down, and print published and simulated side by side
-    #[arg(long, value_enum, value_name = "TABLE", required = true)]
+    #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<Tables>,
     /// Cache of every row, which decides the scale; changes hold from 512M (2^17 pages) on
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "512M")]
@@ -95,7 +95,7 @@ pub enum Accessed {
     #[command(after_help = EXIT_CODES)]
     ScanAndHot {
         /// Size of the hot file
-        #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "32M")]
+        #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "24M")]
         hot: u64,
         /// Cold files
         #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -251,11 +251,9 @@ impl Accessed {
             ),
             Self::Sequential { .. } => (Workload::Sequential, reads + scaled(run.ramp, run.scale), 0),
             Self::Loop { file, .. } => (Workload::Loop { file_pages: short(file)? }, pages(file), 0),
-            Self::Mixed { theta, file, anon, anon_percent, .. } => (
-                Workload::Mixed { theta, file_pages: short(file)?, anon_pages: short(anon)?, anon_percent },
-                pages(file),
-                pages(anon),
-            ),
+            Self::Mixed { theta, file, anon, anon_percent, .. } => {
+                (Workload::Mixed { theta, file_pages: short(file)?, anon_pages: short(anon)?, anon_percent }, pages(file), pages(anon))
+            }
         };
         if file_pages + anon_pages > MAX_KEYS {
             return Err(format!("{} pages are too many to simulate: divide them by --scale", file_pages + anon_pages));
@@ -421,7 +419,6 @@ mod tests {
     #[test]
     fn wrong_usage_has_exit_code_2() {
         for line in [
-            "--json",
             "--table fio",
             "--table cover-letter zipf",
             "fly",

@@ -39,7 +39,12 @@ fn render(args: &Simulate) -> Result<String> {
             let rows = cover_letter(&args.table.letter().map_err(usage)?, &tell);
             if args.table.json { render::letter_json(&rows)? } else { render::letter_text(&rows) }
         }
-        (None, None) => return Err(usage("give a workload or --table cover-letter (see --help)".to_owned()).into()),
+        (None, None) => {
+            return Err(usage(
+                "simulate what? Give a workload (zipf, scan-and-hot, sequential, loop, mixed) or --table cover-letter".to_owned(),
+            )
+            .into());
+        }
     };
     progress.finish_and_clear();
     Ok(text)
@@ -100,8 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_wrong_usage() {
-        let error = output("observer simulate loop --file 1G --memory 64K").unwrap_err();
-        assert_eq!(code_of(&error), Some(Code::Usage));
+    fn what_does_not_fit_or_is_missing_is_wrong_usage() {
+        for line in ["observer simulate loop --file 1G --memory 64K", "observer simulate", "observer simulate --json"] {
+            assert_eq!(code_of(&output(line).unwrap_err()), Some(Code::Usage), "{line}");
+        }
     }
 }

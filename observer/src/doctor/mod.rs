@@ -105,13 +105,7 @@ pub fn examine() -> Report {
 }
 
 fn planned(plan: &hooks::Plan) -> Hook {
-    Hook {
-        name: plan.name.to_owned(),
-        via: plan.via,
-        target: plan.target.clone(),
-        why: plan.why.clone(),
-        without: plan.without.to_owned(),
-    }
+    Hook { name: plan.name.to_owned(), via: plan.via, target: plan.target.clone(), why: plan.why.clone(), without: plan.without.to_owned() }
 }
 
 /// Watches insertions until the flag positions are proven, or for a few seconds.
@@ -149,11 +143,7 @@ fn attached(report: &mut Report, mut live: Live) -> Result<()> {
 
 fn judge(report: &Report, facts: &Facts, failure: Option<&anyhow::Error>) -> (String, Code) {
     if let Some(error) = failure {
-        let code = if !facts.privileged() {
-            Code::Permission
-        } else {
-            Code::Unsupported
-        };
+        let code = if !facts.privileged() { Code::Permission } else { Code::Unsupported };
         return (format!("live observation does not work: {error:#}"), code);
     }
     let functions = report.hooks.iter().any(|hook| matches!(hook.via, Via::Fentry | Via::Fexit));

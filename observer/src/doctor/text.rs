@@ -33,7 +33,11 @@ pub fn render(report: &Report) -> String {
     let layout = &report.layout;
     match (layout.gen_pgoff, layout.refs_pgoff, layout.refs_width) {
         (Some(gen_pgoff), Some(refs_pgoff), Some(width)) => {
-            let _ = writeln!(out, "layout       generation at bit {gen_pgoff}, {width} bits of references at {refs_pgoff}, from {}", layout.derived_from);
+            let _ = writeln!(
+                out,
+                "layout       generation at bit {gen_pgoff}, {width} bits of references at {refs_pgoff}, from {}",
+                layout.derived_from
+            );
         }
         _ => {
             let _ = writeln!(out, "layout       not derived");

@@ -26,9 +26,9 @@ const MAX_RANGE: u64 = 1 << 16;
 const OWN: usize = 0;
 
 /// What a folio event tells once its folio is known.
-struct Moment {
-    slot: Slot,
-    seen: Seen,
+pub(super) struct Moment {
+    pub(super) slot: Slot,
+    pub(super) seen: Seen,
     /// The kernel's state by its flags and clock.
     actual: FolioState,
     window: Option<Window>,
@@ -52,6 +52,9 @@ impl Session {
             return;
         };
         let moment = self.moment(event, slot, history);
+        if self.free_run.is_some() {
+            self.tell(event, &moment, history);
+        }
         match event.kind {
             Kind::Add => self.on_add(&moment, event),
             Kind::Insert => self.on_insert(&moment, history),
@@ -85,6 +88,9 @@ impl Session {
             let folio = *self.world.folio(slot);
             index = (folio.identity.index + u64::from(folio.pages())).max(index + 1);
             self.world.file_mut(folio.file).accesses += 1;
+            if self.free_run.is_some() {
+                self.tell_range(kind, &folio);
+            }
             let seen = Seen {
                 gen_field: 0,
                 flags: FolioFlags::default(),
@@ -150,6 +156,7 @@ impl Session {
             set.grow(slot, lruvec, file);
             set.set(slot, FolioState::default());
         }
+        self.weigh(slot, true);
         Some(slot)
     }
 
@@ -189,7 +196,9 @@ impl Session {
         let seen = self.decoder.read(event.flags, folio.pages());
         if seen.traits.file != folio.is_file {
             self.uncount(slot);
+            self.weigh(slot, false);
             self.world.folio_mut(slot).is_file = seen.traits.file;
+            self.weigh(slot, true);
             self.forget(slot);
         }
         if let Some(clock) = event.clock {
@@ -440,6 +449,7 @@ impl Session {
         let pages = u64::from(folio.pages());
         self.world.lruvec_mut(folio.lruvec).refaults += pages;
         self.world.file_mut(folio.file).refaults += pages;
+        self.tell_refault(&folio);
         for set in 0..self.rules.len() {
             let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
             let token: Option<Token> = if set == OWN {
@@ -494,6 +504,7 @@ impl Session {
             self.replace(set, moment.slot, state);
         }
         self.score(moment);
+        self.tell_eviction(&folio);
         self.world.lruvec_mut(folio.lruvec).evictions += pages;
         self.world.file_mut(folio.file).evictions += pages;
         self.ghosts.put(folio.identity, memories.into_boxed_slice());
@@ -504,6 +515,7 @@ impl Session {
     fn end_residency(&mut self, slot: Slot) {
         self.close_cell(slot);
         self.uncount(slot);
+        self.weigh(slot, false);
         self.world.end(slot);
     }
 
@@ -529,7 +541,9 @@ impl Session {
             return;
         }
         self.uncount(slot);
+        self.weigh(slot, false);
         self.world.folio_mut(slot).lruvec = lruvec;
+        self.weigh(slot, true);
         self.forget(slot);
         let file = self.world.folio(slot).file;
         for set in &mut self.rules {
