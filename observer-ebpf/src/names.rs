@@ -1,11 +1,6 @@
 //! The name of a file, told once.
 
-use aya_ebpf::{
-    cty::c_void,
-    helpers::generated::bpf_probe_read_kernel_str,
-    macros::map,
-    maps::LruHashMap,
-};
+use aya_ebpf::{cty::c_void, helpers::generated::bpf_probe_read_kernel_str, macros::map, maps::LruHashMap};
 use observer_common::{FileName, Kind, NAME_LEN, NAME_PARTS};
 
 use crate::{

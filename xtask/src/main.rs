@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod commands;
 
-/// Project chores: setup, the eBPF object, kernels, virtual machines, tests, demo.
+/// Project chores: setup, the eBPF object, kernels, virtual machines, tests, demo, benchmarks.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
@@ -17,6 +17,7 @@ struct Cli {
 // The words on each command are those on its arguments.
 #[derive(Subcommand)]
 enum Command {
+    Bench(commands::bench::Args),
     Demo(commands::demo::Args),
     Ebpf(commands::ebpf::Args),
     Setup(commands::setup::Args),
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let outcome = match Cli::parse().command {
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Ebpf(args) => commands::ebpf::run(&args),
         Command::Setup(args) => commands::setup::run(&args),

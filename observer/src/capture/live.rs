@@ -68,6 +68,9 @@ pub const DRAIN_EVERY: Duration = Duration::from_millis(10);
 /// At most this many events are handed over at once, so that nobody downstream waits long or grows without bound.
 const MAX_BATCH: usize = 65_536;
 
+/// Cgroups whose names were told.
+const MAX_TOLD: usize = 1 << 16;
+
 impl Live {
     /// Loads and attaches.
     ///
@@ -93,17 +96,19 @@ impl Live {
             filter.level = found.level;
         }
 
+        let unfinished = layout;
+        let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
-            let mut scout = object::load(&layout, &filter, 4096)?;
+            let mut scout = loader.load(&unfinished, &filter, 4096)?;
             if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
                 flag_fields::derive(&mut flags, &widths, own);
                 layout.node_shift = widths.node_shift;
                 layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
             }
         }
-        let mut ebpf = object::load(&layout, &filter, options.ring_bytes)?;
+        let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
         let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),
@@ -178,10 +183,13 @@ impl Live {
             Body::Lruvec { state, .. } => state.cgroup,
             _ => 0,
         };
-        if cgroup != 0 && self.told.insert(cgroup) {
-            if let Some(name) = self.cgroups.name(cgroup) {
-                out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
-            }
+        if cgroup != 0
+            && !self.told.contains(&cgroup)
+            && self.told.len() < MAX_TOLD
+            && let Some(name) = self.cgroups.name(cgroup)
+        {
+            self.told.insert(cgroup);
+            out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
         }
     }
 }

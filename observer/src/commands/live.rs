@@ -13,15 +13,13 @@ use crate::cli::{self, Color};
 use crate::exit::{Code, Failure};
 use crate::kernel::own_rules;
 use crate::record::referee::{Referee, Refereed};
+use crate::replay::EMBEDDED;
 use crate::replay::{Input, Recorded, Source};
 use crate::session::Session;
 use crate::stream::header::Lru;
 
 /// What a summary of a live kernel covers unless told otherwise.
 const SUMMARY: Duration = Duration::from_secs(10);
-
-/// A real recording, for whoever has no kernel to watch.
-static EMBEDDED: &[u8] = include_bytes!("../../recordings/default.arrows");
 
 /// `observer live`.
 pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {

@@ -25,9 +25,9 @@ pub fn render(report: &Report) -> String {
             State::Less => "less",
             State::Missing => "NO  ",
         };
-        let _ = writeln!(out, "{mark}  {:<24} {}", check.name, check.found);
+        let _ = writeln!(out, "{mark}  {:<25} {}", check.name, check.found);
         if !check.change.is_empty() {
-            let _ = writeln!(out, "{:31}change: {}", "", check.change);
+            let _ = writeln!(out, "{:32}change: {}", "", check.change);
         }
     }
     let layout = &report.layout;
@@ -48,15 +48,41 @@ pub fn render(report: &Report) -> String {
     for hook in &report.hooks {
         match hook.via {
             Via::None => {
-                let _ = writeln!(out, "NO    {:<24} {}", hook.name, hook.why);
-                let _ = writeln!(out, "{:31}unknown without it: {}", "", hook.without);
+                let _ = writeln!(out, "NO    {:<25} {}", hook.name, hook.why);
+                let _ = writeln!(out, "{:32}unknown without it: {}", "", hook.without);
+                let _ = writeln!(out, "{:32}change: {}", "", change(&hook.why));
             }
             via => {
-                let _ = write!(out, "ok    {:<24} {} {}", hook.name, via.name(), hook.target);
+                let _ = write!(out, "ok    {:<25} {} {}", hook.name, via.name(), hook.target);
                 let _ = if hook.why.is_empty() { writeln!(out) } else { writeln!(out, " ({})", hook.why) };
             }
         }
     }
     let _ = writeln!(out, "\n{}", report.verdict);
     out
+}
+
+/// What would open a hook that was not reached.
+fn change(why: &str) -> &'static str {
+    if why.contains("not permitted") || why.contains("524") || why.contains("not supported") {
+        "a kernel that lets functions be hooked (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y, no lockdown of tracing)"
+    } else if why.contains("inlined or absent") {
+        "nothing here: this kernel has no such function to hook (another version or compiler may)"
+    } else if why.contains("no tracepoint") {
+        "a kernel with CONFIG_TRACEPOINTS=y and this tracepoint"
+    } else {
+        "see the reason"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_hook_says_what_would_open_it() {
+        assert!(change("folio_add_lru: Operation not permitted (os error 1)").contains("CONFIG_DYNAMIC_FTRACE"));
+        assert!(change("inc_max_seq is inlined or absent").contains("nothing here"));
+        assert!(change("this kernel has no tracepoint mm_lru_insertion").contains("CONFIG_TRACEPOINTS"));
+    }
 }

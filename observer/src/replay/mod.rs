@@ -27,6 +27,10 @@ use crate::session::Session;
 use crate::session::frame::Frame;
 use crate::stream::Event;
 
+/// The recording inside the binary: 32 seconds of a 7.3.4 kernel whose cgroup of 40 MiB reads a hot file, cold files and
+/// a zipf-distributed one.
+pub static EMBEDDED: &[u8] = include_bytes!("../../recordings/default.arrows");
+
 /// What turns events into pictures.
 pub trait Engine: Send {
     /// Takes the next event.

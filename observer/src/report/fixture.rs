@@ -6,7 +6,7 @@ use crate::session::frame::{
     Calibration, CounterFrame, Evictions, Fidelity, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions, Refaults, RuleFrame, Side,
     Source, SourceKind, WhatIfFrame,
 };
-use crate::stream::header::{FORMAT, FlagLayout, Header, Hook, Lru, OwnRules, Via};
+use crate::stream::header::{FORMAT, Header, Hook, Lru, OwnRules, Via, tests::layout};
 
 fn hook(name: &str, via: Via, target: &str, why: &str, without: &str) -> Hook {
     Hook { name: name.into(), via, target: target.into(), why: why.into(), without: without.into() }
@@ -25,26 +25,7 @@ pub(crate) fn header() -> Header {
         lru: Lru::Mglru,
         own_rules: OwnRules::V7_3,
         own_rules_because: "lru_gen_folio has no folio_inc_lru_refs, PG_dropbehind at bit 19".into(),
-        layout: FlagLayout {
-            referenced: 2,
-            active: 8,
-            workingset: 9,
-            swapbacked: 17,
-            swapcache: 10,
-            unevictable: 18,
-            reclaim: 16,
-            dirty: 4,
-            writeback: 1,
-            lru: 5,
-            head: 6,
-            dropbehind: Some(19),
-            nr_pageflags: 25,
-            gen_pgoff: Some(27),
-            refs_pgoff: Some(25),
-            refs_width: Some(2),
-            derived_from: "pff".into(),
-            nodes_shift: Some(10),
-        },
+        layout: layout(),
         hooks: vec![
             hook("folio_add_lru", Via::Fentry, "folio_add_lru", "", ""),
             hook("mm_lru_insertion", Via::TpBtf, "mm_lru_insertion", "", ""),

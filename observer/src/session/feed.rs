@@ -36,12 +36,7 @@ impl Session {
     /// An access known by file and page only.
     pub(super) fn tell_range(&mut self, kind: Kind, folio: &Folio) {
         match kind {
-            Kind::ReadRange => {
-                let goes_on = self.free_run.as_mut().is_some_and(|free_run| free_run.goes_on(&folio.identity));
-                if !goes_on {
-                    self.tell_of(folio, Told::Mark);
-                }
-            }
+            Kind::ReadRange => self.tell_of(folio, Told::Mark),
             Kind::FaultRange => self.tell_of(folio, Told::Touch),
             _ => {}
         }

@@ -17,6 +17,7 @@ pub mod side;
 mod step;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 mod what_if;
 mod windows;
 mod world;
@@ -39,6 +40,7 @@ use crate::{
         world::World,
     },
     stream::{
+        NO_CPU,
         event::{Body, Event, Kind, LruvecState},
         header::{Header, Lru, OwnRules},
     },
@@ -73,6 +75,7 @@ pub struct Session {
     /// Moves with every loss: what was seen before it is unknown (design.md).
     epoch: u32,
     lost: Vec<u64>,
+    lost_in_all: u64,
     events: u64,
     first_ts: u64,
     last_ts: u64,
@@ -109,6 +112,7 @@ impl Session {
             last_ts: header.start_boottime,
             windows: Windows::new(header.start_boottime),
             lost: vec![0; header.cpus.min(1 << 16) as usize],
+            lost_in_all: 0,
             header,
             source,
             name,
@@ -215,11 +219,15 @@ impl Session {
     }
 
     fn lose(&mut self, cpu: u16, count: u64) {
-        let cpu = usize::from(cpu);
-        if self.lost.len() <= cpu {
-            self.lost.resize(cpu + 1, 0);
+        self.lost_in_all += count;
+        // Rows of a damaged recording have no CPU.
+        if cpu != NO_CPU {
+            let cpu = usize::from(cpu);
+            if self.lost.len() <= cpu {
+                self.lost.resize(cpu + 1, 0);
+            }
+            self.lost[cpu] += count;
         }
-        self.lost[cpu] += count;
         self.epoch = self.epoch.wrapping_add(1);
     }
 

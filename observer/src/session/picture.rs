@@ -24,7 +24,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             total_ns: session.total_ns,
             events: session.events,
             events_per_s: session.windows.events_per_s,
-            lost: session.lost.iter().sum(),
+            lost: session.lost_in_all,
             lost_per_cpu: session.lost.clone(),
             sample: session.header.sample,
             ended: session.ended,
@@ -44,7 +44,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             .readings
             .iter()
             .map(|((cgroup, name), (first, last))| CounterFrame {
-                cgroup: session.world.cgroup_name(*cgroup),
+                cgroup: if *cgroup == 0 { "whole machine".to_owned() } else { session.world.cgroup_name(*cgroup) },
                 name: name.clone(),
                 delta: last.saturating_sub(*first),
             })

@@ -19,7 +19,7 @@ pub struct Place {
 }
 
 /// The counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SideCount {
     // By seq % 8: more than the four generations that exist at once.
     by_seq: [[i64; 2]; 8],
@@ -27,12 +27,6 @@ pub struct SideCount {
     by_refs: [[i64; 2]; 8],
     promotions: u64,
     history: VecDeque<f32>,
-}
-
-impl Default for SideCount {
-    fn default() -> Self {
-        Self { by_seq: [[0; 2]; 8], by_tier: [[0; 2]; 4], by_refs: [[0; 2]; 8], promotions: 0, history: VecDeque::new() }
-    }
 }
 
 impl SideCount {

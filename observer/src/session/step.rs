@@ -4,18 +4,17 @@
 use observer_common::{inc_gen, task, walk};
 
 use crate::{
-    model::{Add, FolioFlags, FolioState, ShadowLayout, Token, Window},
+    model::{Add, FolioFlags, FolioState, Window},
     session::{
         Session,
         clock::absolute,
         decode::Seen,
-        ghosts::Memory,
         rule_set::{Engine, RuleSet},
         world::{Folio, Slot},
     },
     stream::{
         event::{FolioEvent, Identity, Kind},
-        header::{Lru, OwnRules},
+        header::Lru,
     },
 };
 
@@ -23,17 +22,17 @@ use crate::{
 const MAX_RANGE: u64 = 1 << 16;
 
 /// The kernel's own rule set.
-const OWN: usize = 0;
+pub(super) const OWN: usize = 0;
 
 /// What a folio event tells once its folio is known.
 pub(super) struct Moment {
     pub(super) slot: Slot,
     pub(super) seen: Seen,
     /// The kernel's state by its flags and clock.
-    actual: FolioState,
-    window: Option<Window>,
+    pub(super) actual: FolioState,
+    pub(super) window: Option<Window>,
     /// A prediction stands: the folio was followed without a gap.
-    known: bool,
+    pub(super) known: bool,
 }
 
 impl Session {
@@ -80,6 +79,17 @@ impl Session {
             return;
         }
         let mut index = first;
+        if kind == Kind::ReadRange {
+            // The folio in which the previous read ended is not marked again (spec 3.1; there by open file, here by file).
+            let previous = self.world.last_read(dev, ino, last);
+            if let Some(slot) = self.world.slot_of(dev, ino, first) {
+                let folio = self.world.folio(slot);
+                let end = folio.identity.index + u64::from(folio.pages());
+                if previous.is_some_and(|page| (folio.identity.index..end).contains(&page)) {
+                    index = end;
+                }
+            }
+        }
         while index <= last {
             let Some(slot) = self.world.slot_of(dev, ino, index) else {
                 index += 1;
@@ -206,7 +216,12 @@ impl Session {
         }
         let known = history && self.world.folio(slot).epoch == self.epoch;
         self.world.folio_mut(slot).epoch = self.epoch;
-        Moment { slot, seen, actual: self.state_of(&seen, window.as_ref()), window, known }
+        let mut actual = self.state_of(&seen, window.as_ref());
+        if self.header.lru == Lru::Classical && matches!(event.kind, Kind::Insert | Kind::Activate) {
+            // PG_lru is set a moment after the insertion that reports it (spec 8.4).
+            actual.on_list = !seen.traits.unevictable;
+        }
+        Moment { slot, seen, actual, window, known }
     }
 
     /// The state a flags word shows.
@@ -223,7 +238,7 @@ impl Session {
     }
 
     /// Applies an effect of one rule set and keeps its counts.
-    fn step(&mut self, set: usize, moment: &Moment, effect: impl Fn(&RuleSet, &mut FolioState, &Moment) -> u32) {
+    pub(super) fn step(&mut self, set: usize, moment: &Moment, effect: impl Fn(&RuleSet, &mut FolioState, &Moment) -> u32) {
         let before = self.rules[set].state(moment.slot);
         let mut state = before;
         if let Some(window) = &moment.window {
@@ -237,7 +252,7 @@ impl Session {
     }
 
     /// Gives a folio another state under one rule set; its counts follow.
-    fn replace(&mut self, set: usize, slot: Slot, state: FolioState) {
+    pub(super) fn replace(&mut self, set: usize, slot: Slot, state: FolioState) {
         let before = self.rules[set].state(slot);
         if before == state {
             return;
@@ -295,7 +310,7 @@ impl Session {
     }
 
     /// Compares the own prediction with the flags, then takes the flags: every score is one prediction.
-    fn score(&mut self, moment: &Moment) {
+    pub(super) fn score(&mut self, moment: &Moment) {
         self.score_as(moment, false);
     }
 
@@ -432,87 +447,8 @@ impl Session {
         self.score(moment);
     }
 
-    fn on_refault(&mut self, moment: &Moment, event: &FolioEvent) {
-        self.score(moment);
-        let folio = *self.world.folio(moment.slot);
-        let file = moment.seen.traits.file;
-        let in_fault = event.aux & task::IN_LRU_FAULT != 0;
-        let entry = self.shadow_layout().and_then(|layout| layout.decode(event.shadow, file));
-        let memories = self.ghosts.take(&folio.identity);
-        let lruvec = self.world.lruvec(folio.lruvec);
-        // Another cgroup or node: the kernel counts nothing and restores nothing (spec 7.3).
-        let counted =
-            entry.is_none_or(|entry| lruvec.memcg_id == 0 || (entry.memcg_id == lruvec.memcg_id && entry.node == u32::from(lruvec.node)));
-        if !counted {
-            return;
-        }
-        let pages = u64::from(folio.pages());
-        self.world.lruvec_mut(folio.lruvec).refaults += pages;
-        self.world.file_mut(folio.file).refaults += pages;
-        self.tell_refault(&folio);
-        for set in 0..self.rules.len() {
-            let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
-            let token: Option<Token> = if set == OWN {
-                entry.map(|entry| entry.token).or(memory.map(|memory| memory.token))
-            } else {
-                memory.map(|memory| memory.token)
-            };
-            if let Some(token) = token {
-                self.step(set, moment, move |rules, state, moment| {
-                    rules.refault(state, token, file, moment.window.as_ref(), in_fault);
-                    0
-                });
-            }
-            let set = &mut self.rules[set];
-            set.refaults.actual += pages;
-            if memory.is_some_and(|memory| memory.known && memory.would_keep) {
-                set.refaults.avoidable += pages;
-                set.files[folio.file as usize].avoidable += pages;
-            }
-        }
-    }
-
-    fn shadow_layout(&self) -> Option<ShadowLayout> {
-        // The swap table of 7.3 takes five high bits of an anon token (spec 7.1).
-        let anon_cut = if matches!(self.header.own_rules, OwnRules::V7_3 | OwnRules::FgV3) { 5 } else { 0 };
-        self.header.layout.nodes_shift.map(|nodes_shift| ShadowLayout { nodes_shift, anon_cut })
-    }
-
-    /// Flags at eviction: verdicts, one more score, and the end of this residency.
-    fn on_evict(&mut self, moment: &Moment) {
-        let folio = *self.world.folio(moment.slot);
-        let file = moment.seen.traits.file;
-        let pages = u64::from(folio.pages());
-        let mut memories = Vec::with_capacity(self.rules.len());
-        for set in 0..self.rules.len() {
-            self.step(set, moment, |_, _, _| 0);
-            let rules = &mut self.rules[set];
-            let mut state = rules.state(moment.slot);
-            let oldest = rules.is_oldest(&state, file, moment.window.as_ref()).filter(|_| moment.known);
-            if let Some(oldest) = oldest {
-                rules.evictions.scored += 1;
-                rules.evictions.agree += u64::from(oldest);
-                rules.evictions.would_keep += u64::from(!oldest);
-                rules.files[folio.file as usize].would_keep += u64::from(!oldest);
-            }
-            rules.isolate(&mut state);
-            memories.push(Memory {
-                token: rules.token(&state, file, moment.window.as_ref()),
-                would_keep: oldest == Some(false),
-                known: oldest.is_some(),
-            });
-            self.replace(set, moment.slot, state);
-        }
-        self.score(moment);
-        self.tell_eviction(&folio);
-        self.world.lruvec_mut(folio.lruvec).evictions += pages;
-        self.world.file_mut(folio.file).evictions += pages;
-        self.ghosts.put(folio.identity, memories.into_boxed_slice());
-        self.end_residency(moment.slot);
-    }
-
     /// Ends a residency; its counts and its cell go with it.
-    fn end_residency(&mut self, slot: Slot) {
+    pub(super) fn end_residency(&mut self, slot: Slot) {
         self.close_cell(slot);
         self.uncount(slot);
         self.weigh(slot, false);

@@ -322,12 +322,26 @@ fn a_read_that_goes_on_in_its_folio_is_one_access() {
     let mut stream = Stream { session, now: 1, max_seq: 7, window: 3 };
     stream.born(64, 1);
     stream.born(128, 2);
-    for (cpu, index) in [(0, 1), (0, 1), (1, 1), (0, 2), (0, 1)] {
-        let body = Body::Range { kind: Kind::ReadRange, dev: 8, ino: 4, first: index, last: index };
-        stream.session.apply(&Event { ts: stream.now, cpu, body });
+    for kind in [Kind::Add, Kind::Insert] {
+        let body = Body::Folio(FolioEvent {
+            kind,
+            folio: 256,
+            flags: word(u64::from(kind == Kind::Insert) * OLDEST, BLANK),
+            clock: Some(Clock { max_seq: 7, window: [3; 2] }),
+            aux: 0,
+            identity: Some(Identity { dev: 8, ino: 4, index: 8 }),
+            home: Some(Home { cgroup: CGROUP, memcg_id: 77, node: 0, order: 3 }),
+            shadow: 0,
+        });
+        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
+    }
+    // Page 1 twice and then not again in a row; of the large folio's three reads the first; page 2, and the large folio once more.
+    for (first, last) in [(1, 1), (1, 1), (2, 2), (1, 1), (8, 9), (10, 13), (14, 15), (2, 2), (15, 15)] {
+        let body = Body::Range { kind: Kind::ReadRange, dev: 8, ino: 4, first, last };
+        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
     }
     stream.session.finish();
-    assert_eq!(stream.session.frame().what_if[0].accesses, 4);
+    assert_eq!(stream.session.frame().what_if[0].accesses, 6);
 }
 
 /// Accesses known by file and page only.

@@ -113,8 +113,6 @@ pub(crate) struct FreeRun {
     page_size: u64,
     cpus: u32,
     cpu: u8,
-    /// Folio in which the last read on each CPU ended.
-    last: Vec<Option<Identity>>,
     /// Accesses, cgroups and sizes that found no room.
     pub(crate) refused: u64,
 }
@@ -140,7 +138,6 @@ impl FreeRun {
             // A sampled stream fills a batch as much more slowly: batches of one CPU are closer to the truth than one for each.
             cpus: if sample > 1 { 1 } else { cpus.clamp(1, MAX_CPUS) },
             cpu: 0,
-            last: vec![None; MAX_CPUS as usize],
             refused: 0,
         }
     }
@@ -148,12 +145,6 @@ impl FreeRun {
     /// The CPU of the events to come.
     pub(crate) fn run_on(&mut self, cpu: u16) {
         self.cpu = (u32::from(cpu) % self.cpus) as u8;
-    }
-
-    /// Whether a read of a folio goes on where the last one on this CPU ended: the kernel does not mark it again (spec 3.1). It remembers that
-    /// by open file; a reader seldom changes its CPU within a folio.
-    pub(crate) fn goes_on(&mut self, identity: &Identity) -> bool {
-        self.last[usize::from(self.cpu)].replace(*identity) == Some(*identity)
     }
 
     fn cgroup(&mut self, id: u64) -> Option<u16> {

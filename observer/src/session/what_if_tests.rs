@@ -179,3 +179,17 @@ fn memory_is_bounded_and_what_finds_no_room_is_counted() {
     run.tell(1, &page(1 << 40), 0, Told::Mark);
     assert_eq!(run.refused, 3);
 }
+
+/// The recording inside the binary: a real 7.3 kernel under zipf reads. From its accesses alone, the kernel's own rules must refault as it did.
+#[test]
+fn a_real_kernel_refaulted_as_often_as_its_rules_do_alone() {
+    use crate::replay::{Input, Recorded, Source, offscreen};
+    let mut source = Recorded::open(Input::Embedded(include_bytes!("../../recordings/default.arrows"))).expect("a recording");
+    let mut session = crate::session::Session::new(source.header(), source.kind(), source.name(), Vec::new());
+    session.what_if(&[100]);
+    let frame = offscreen::run_to_end(&mut source, &mut session, "", |_| {}, || false).expect("readable");
+    let own = &frame.what_if[0];
+    let observed = own.observed.expect("refaults were seen");
+    assert!(own.own && observed > 10_000, "{own:?}");
+    assert!(own.refaults.abs_diff(observed) * 20 <= observed, "{own:?} is more than 5 % off");
+}

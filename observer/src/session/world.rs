@@ -67,6 +67,8 @@ pub(crate) struct File {
     pub(crate) evictions: u64,
     /// Pages refaulted.
     pub(crate) refaults: u64,
+    /// Page in which the latest read ended, where reads are known by range.
+    last_read: Option<u64>,
 }
 
 /// The tables.
@@ -203,7 +205,8 @@ impl World {
 
     /// The file of an identity; anonymous memory is one "file" per cgroup.
     pub(crate) fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
-        let anon = identity.ino & 3 != 0 && identity.dev == 0 || identity.dev == 0 && identity.ino == 0;
+        // An anon_vma's address with bit 0 set, or no mapping at all.
+        let anon = identity.dev == 0 && (identity.ino & 3 != 0 || identity.ino == 0);
         let key = if anon { (u32::MAX, cgroup) } else { (identity.dev, identity.ino) };
         if let Some(index) = self.file_index.get(&key) {
             self.files[*index as usize].lruvec = lruvec;
@@ -223,10 +226,17 @@ impl World {
             accesses: 0,
             evictions: 0,
             refaults: 0,
+            last_read: None,
         });
         let index = u32::try_from(self.files.len() - 1).unwrap_or(0);
         self.file_index.insert(key, index);
         index
+    }
+
+    /// Page in which the previous read of a file ended; this one ends in `last`.
+    pub(crate) fn last_read(&mut self, dev: u32, ino: u64, last: u64) -> Option<u64> {
+        let index = *self.file_index.get(&(dev, ino))?;
+        self.files[index as usize].last_read.replace(last)
     }
 
     /// All files.

@@ -18,11 +18,14 @@ use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use super::columns::Columns;
 use super::message;
 use super::schema::{
-    Cell, Col, KEY_BODY_CRC, KEY_CRC, KEY_FIRST_ROW, KEY_FIRST_TS, KEY_HEADER, KEY_LAST_TS, KEY_SEQUENCE, MAX_METADATA, NO_CRC,
+    Cell, Col, KEY_BODY_CRC, KEY_CRC, KEY_FIRST_ROW, KEY_FIRST_TS, KEY_HEADER, KEY_LAST_TS, KEY_SEQUENCE, MAX_METADATA, MAX_ROWS, NO_CRC,
 };
 
-/// zstd's level: see "Why this encoding" in recording-format.md for the figures.
+/// zstd's level for full batches; "Why this encoding" in recording-format.md has the figures.
 const LEVEL: i32 = 3;
+
+/// Its level for a batch that time ended before it was full: a stream that slow leaves the time for it.
+const SLOW_STREAM_LEVEL: i32 = 6;
 
 /// What starts every message.
 pub(crate) const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -61,6 +64,7 @@ impl Encoder {
     /// One batch, ready to be written.
     pub(crate) fn batch(&mut self, columns: &mut Columns, label: &BatchLabel<'_>) -> io::Result<&[u8]> {
         self.body.clear();
+        self.zstd.set_compression_level(if columns.rows() < MAX_ROWS { SLOW_STREAM_LEVEL } else { LEVEL })?;
         let rows = columns.rows() as i64;
         let mut nodes = Vec::with_capacity(Col::COUNT + 1);
         let mut buffers = Vec::with_capacity(3 * Col::COUNT);

@@ -15,7 +15,7 @@ pub mod schema;
 pub(crate) mod tests;
 pub mod writer;
 
-pub use damage::Damage;
+pub use damage::{Damage, NO_CPU};
 pub use event::{Body, Event};
 pub use header::Header;
 pub use reader::{BatchInfo, OpenError, Reader};

@@ -209,6 +209,12 @@ impl<R: Read> Messages<R> {
         Ok(Attempt::Bad { why: Bad::Checksum, cut: false, batch: Some((batch, len)) })
     }
 
+    /// Bytes checked in vain so far, and how many may have been.
+    #[cfg(test)]
+    pub(crate) fn work(&self) -> (u64, u64) {
+        (self.wasted, CHECK_ALLOWANCE + 8 * self.offset + MAX_BODY as u64)
+    }
+
     /// Whether another check in vain still leaves the work linear in the input.
     fn affordable(&self) -> bool {
         self.wasted <= CHECK_ALLOWANCE + 8 * self.offset

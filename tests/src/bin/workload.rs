@@ -90,6 +90,20 @@ impl Group {
     }
 }
 
+/// What every popularity workload is told.
+#[derive(Args, Serialize)]
+struct Accesses {
+    #[command(flatten)]
+    #[serde(flatten)]
+    popularity: Popularity,
+    #[command(flatten)]
+    #[serde(skip)]
+    amount: Amount,
+    #[command(flatten)]
+    #[serde(skip)]
+    group: Group,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Switch {
@@ -104,16 +118,10 @@ struct ZipfRead {
     file: FileArgs,
     #[command(flatten)]
     #[serde(flatten)]
-    popularity: Popularity,
-    #[command(flatten)]
-    #[serde(skip)]
-    amount: Amount,
+    accesses: Accesses,
     /// Whether the kernel may read ahead.
     #[arg(long, default_value = "off", value_name = "WHETHER")]
     readahead: Switch,
-    #[command(flatten)]
-    #[serde(skip)]
-    group: Group,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -130,16 +138,10 @@ struct ZipfMmap {
     file: FileArgs,
     #[command(flatten)]
     #[serde(flatten)]
-    popularity: Popularity,
-    #[command(flatten)]
-    #[serde(skip)]
-    amount: Amount,
+    accesses: Accesses,
     /// What the kernel is told of the mapping: `normal` reads around a fault, `random` does not.
     #[arg(long, default_value = "normal", value_name = "ADVICE")]
     advice: Advised,
-    #[command(flatten)]
-    #[serde(skip)]
-    group: Group,
 }
 
 #[derive(Args, Serialize)]
@@ -180,16 +182,10 @@ struct Anon {
     pages: u64,
     #[command(flatten)]
     #[serde(flatten)]
-    popularity: Popularity,
-    #[command(flatten)]
-    #[serde(skip)]
-    amount: Amount,
+    accesses: Accesses,
     /// Whether the memory may be made of huge pages.
     #[arg(long, default_value = "off", value_name = "WHETHER")]
     huge_pages: Switch,
-    #[command(flatten)]
-    #[serde(skip)]
-    group: Group,
 }
 
 fn main() -> ExitCode {
@@ -228,25 +224,25 @@ impl Chooser {
 }
 
 fn zipf_read(args: &ZipfRead) -> Result<()> {
-    let mut chooser = Chooser::new(args.file.pages, &args.popularity)?;
+    let mut chooser = Chooser::new(args.file.pages, &args.accesses.popularity)?;
     let reader = Reader::new(files::open(&args.file.file, args.file.pages)?, args.readahead)?;
-    let meter = args.group.enter()?;
-    print(&meter.run("zipf-read", args, args.amount.ramp, args.amount.reads, || reader.read(chooser.next()))?)
+    let meter = args.accesses.group.enter()?;
+    print(&meter.run("zipf-read", args, args.accesses.amount.ramp, args.accesses.amount.reads, || reader.read(chooser.next()))?)
 }
 
 fn zipf_mmap(args: &ZipfMmap) -> Result<()> {
-    let mut chooser = Chooser::new(args.file.pages, &args.popularity)?;
+    let mut chooser = Chooser::new(args.file.pages, &args.accesses.popularity)?;
     let map = files::map(&files::open(&args.file.file, args.file.pages)?)?;
     map.advise(match args.advice {
         Advised::Normal => MapAdvice::Normal,
         Advised::Random => MapAdvice::Random,
     })?;
-    let meter = args.group.enter()?;
+    let meter = args.accesses.group.enter()?;
     let access = || {
         let page = chooser.next();
         files::check(&map[usize::try_from(page * PAGE)?..], page)
     };
-    print(&meter.run("zipf-mmap", args, args.amount.ramp, args.amount.reads, access)?)
+    print(&meter.run("zipf-mmap", args, args.accesses.amount.ramp, args.accesses.amount.reads, access)?)
 }
 
 fn scan_and_hot(args: &ScanAndHot) -> Result<()> {
@@ -276,13 +272,13 @@ fn scan_and_hot(args: &ScanAndHot) -> Result<()> {
 }
 
 fn anon(args: &Anon) -> Result<()> {
-    let mut chooser = Chooser::new(args.pages, &args.popularity)?;
+    let mut chooser = Chooser::new(args.pages, &args.accesses.popularity)?;
     rustix::thread::disable_transparent_huge_pages(args.huge_pages == Switch::Off).context("huge pages")?;
-    let meter = args.group.enter()?;
+    let meter = args.accesses.group.enter()?;
     let page_bytes = usize::try_from(PAGE)?;
     let Some(bytes) = usize::try_from(args.pages)?.checked_mul(page_bytes) else { bail!("so many pages are no memory") };
     let mut memory = vec![0_u8; bytes];
-    let mut filler = Random::new(args.popularity.seed);
+    let mut filler = Random::new(args.accesses.popularity.seed);
     for page in memory.chunks_exact_mut(page_bytes) {
         // A quarter of a page is noise, so that compressed swap compresses as well as it does for real data.
         for word in page[..page_bytes / 4].chunks_exact_mut(8) {
@@ -294,7 +290,7 @@ fn anon(args: &Anon) -> Result<()> {
         memory[at] = black_box(memory[at]).wrapping_add(1);
         Ok(())
     };
-    let report = meter.run("anon", args, args.amount.ramp, args.amount.reads, access)?;
+    let report = meter.run("anon", args, args.accesses.amount.ramp, args.accesses.amount.reads, access)?;
     black_box(&memory);
     print(&report)
 }

@@ -1,16 +1,19 @@
 //! `cargo xtask test`.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
+use xtask::ebpf::{self, toolchain::Toolchain};
 use xtask::guest;
 use xtask::kernel::Kernel;
-use xtask::programs::{self, INIT, Link, PROGRAMS, workspace};
+use xtask::programs::{self, INIT, Link, PROGRAMS};
 use xtask::setup::{self, Purpose};
-use xtask::shell::{self, say};
-use xtask::{ebpf, vm};
+use xtask::shell::say;
+use xtask::vm;
+
+use super::cargo;
 
 /// Checks and tests everything, virtual machines included.
 ///
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut stages: Vec<Stage> = vec![
         ("setup for building", || setup::bring(&setup::missing(&[Purpose::Build]))),
         ("format", format),
-        ("eBPF object", ebpf::check),
+        ("eBPF object", ebpf_object),
         ("lints", lints),
         ("documentation", documentation),
         ("tests", tests),
@@ -57,6 +60,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn format() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["fmt", "--check", "--manifest-path", "observer-ebpf/Cargo.toml"], &[])
+}
+
+/// Compares the committed object with its sources; where there is a nightly compiler, by building it again.
+fn ebpf_object() -> Result<()> {
+    if Toolchain::has_nightly() {
+        // The recorded hash alone still tells whether the object is stale.
+        if let Err(error) = Toolchain::bring() {
+            say(format_args!("the rest of the eBPF toolchain could not be brought: {error:#}"));
+        }
+    }
+    ebpf::check()
 }
 
 fn lints() -> Result<()> {
@@ -90,15 +104,4 @@ fn vm_tests() -> Result<()> {
     // One machine at a time: their timing is part of what is tested, and an emulated CPU takes a real one.
     let words = ["test", "--locked", "--workspace", "--no-fail-fast", "--features", "observer-tests/vm", "--test", "vm_*"];
     cargo(&[&words[..], &["--", "--test-threads", "1"]].concat(), &[])
-}
-
-/// Runs cargo in the workspace with everything it prints passed on.
-fn cargo(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(words).envs(variables.iter().copied());
-    let status = cargo.status().with_context(|| shell::show(&cargo))?;
-    if !status.success() {
-        bail!("{}: {status}", shell::show(&cargo));
-    }
-    Ok(())
 }

@@ -65,7 +65,9 @@ fn damage_is_told_with_rows_and_times() {
         damaged[at] ^= 0x55;
         damaged
     };
-    let told = |bytes: &[u8]| words(&read(bytes).unwrap().damage);
+    // Where exactly depends on how well zstd compresses.
+    let place = |flaw: &Damage| flaw.to_string().replace(&format!("byte {}", flaw.offset), "byte N");
+    let told = |bytes: &[u8]| read(bytes).unwrap().damage.iter().map(place).collect::<Vec<_>>();
     let body_of_second = starts[3] - 8;
     insta::assert_debug_snapshot!([
         told(&damaged(body_of_second)),

@@ -1,11 +1,10 @@
 //! Inputs made to hurt: no panic, no hang, no memory beyond what arrives.
 
-use std::time::{Duration, Instant};
-
 use super::*;
 use crate::stream::columns::Columns;
 use crate::stream::encode::{BatchLabel, CONTINUATION, Encoder};
 use crate::stream::rows;
+use crate::stream::scan::{Found, Messages};
 
 /// Reads to the end; only that it ends matters.
 fn survive(bytes: &[u8]) {
@@ -97,22 +96,7 @@ fn announced_lengths_are_not_believed() {
 
 #[test]
 fn searching_a_minefield_is_linear() {
-    // Every eighth byte starts a message that is checked as far as its length says.
-    let (_, bytes) = recording(2);
-    let starts = boundaries(&bytes);
-    let mut hostile = bytes[..starts[1]].to_vec();
-    while hostile.len() < 24 << 20 {
-        hostile.extend_from_slice(&CONTINUATION);
-        hostile.extend_from_slice(&(1u32 << 20).to_le_bytes());
-    }
-    let start = Instant::now();
-    survive(&hostile);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
-}
-
-#[test]
-fn searching_batches_with_wrong_bodies_is_linear() {
-    // Sound metadata that announce a body of megabytes, thousands of times in a row.
+    // Sound metadata that announce a body of a megabyte, thousands of times in a row.
     let mut columns = Columns::new();
     let mut noise = 1u64;
     for _ in 0..60_000 {
@@ -124,10 +108,12 @@ fn searching_batches_with_wrong_bodies_is_linear() {
     let metadata = 8 + u32::from_le_bytes(message[4..8].try_into().unwrap()) as usize;
     let (_, bytes) = recording(1);
     let mut hostile = bytes[..boundaries(&bytes)[1]].to_vec();
-    while hostile.len() < 24 << 20 {
+    while hostile.len() < 4 << 20 {
         hostile.extend_from_slice(&message[..metadata]);
     }
-    let start = Instant::now();
     survive(&hostile);
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let mut messages = Messages::new(hostile.as_slice());
+    while !matches!(messages.next(0, true).unwrap().0, Found::End) {}
+    let (done, allowed) = messages.work();
+    assert!(done <= allowed, "{done} bytes were checked, {allowed} are allowed");
 }

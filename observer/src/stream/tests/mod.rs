@@ -10,7 +10,7 @@ use observer_common::Kind;
 use proptest::prelude::*;
 
 use super::event::{Body, Clock, ControllerState, Event, FolioEvent, Home, Identity, LruvecState};
-use super::header::{FORMAT, FlagLayout, Header, Hook, Lru, OwnRules, Via};
+use super::header::{FORMAT, FlagLayout, Header, Hook, Lru, OwnRules, Via, tests::layout};
 use super::{BatchInfo, Damage, OpenError, Reader, Writer};
 
 /// A header with every field set.
@@ -26,26 +26,7 @@ pub(crate) fn header() -> Header {
         lru: Lru::Mglru,
         own_rules: OwnRules::V7_3,
         own_rules_because: "folio_inc_refs".into(),
-        layout: FlagLayout {
-            referenced: 2,
-            active: 5,
-            workingset: 9,
-            swapbacked: 17,
-            swapcache: 10,
-            unevictable: 18,
-            reclaim: 16,
-            dirty: 4,
-            writeback: 1,
-            lru: 3,
-            head: 6,
-            dropbehind: Some(20),
-            nr_pageflags: 24,
-            gen_pgoff: Some(57),
-            refs_pgoff: None,
-            refs_width: Some(2),
-            derived_from: "pff".into(),
-            nodes_shift: Some(10),
-        },
+        layout: FlagLayout { active: 5, lru: 3, dropbehind: Some(20), nr_pageflags: 24, gen_pgoff: Some(57), refs_pgoff: None, ..layout() },
         hooks: vec![Hook {
             name: "lru_gen_refault".into(),
             via: Via::Fentry,

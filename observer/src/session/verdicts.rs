@@ -1,0 +1,94 @@
+//! What each rule set thinks of the kernel's evictions, and of what came back (design.md).
+
+use observer_common::task;
+
+use crate::{
+    model::{ShadowLayout, Token},
+    session::{
+        Session,
+        ghosts::Memory,
+        step::{Moment, OWN},
+    },
+    stream::{event::FolioEvent, header::OwnRules},
+};
+
+impl Session {
+    pub(super) fn on_refault(&mut self, moment: &Moment, event: &FolioEvent) {
+        self.score(moment);
+        let folio = *self.world.folio(moment.slot);
+        let file = moment.seen.traits.file;
+        let in_fault = event.aux & task::IN_LRU_FAULT != 0;
+        let entry = self.shadow_layout().and_then(|layout| layout.decode(event.shadow, file));
+        let memories = self.ghosts.take(&folio.identity);
+        let lruvec = self.world.lruvec(folio.lruvec);
+        // Another cgroup or node: the kernel counts nothing and restores nothing (spec 7.3).
+        let counted =
+            entry.is_none_or(|entry| lruvec.memcg_id == 0 || (entry.memcg_id == lruvec.memcg_id && entry.node == u32::from(lruvec.node)));
+        if !counted {
+            return;
+        }
+        let pages = u64::from(folio.pages());
+        self.world.lruvec_mut(folio.lruvec).refaults += pages;
+        self.world.file_mut(folio.file).refaults += pages;
+        self.tell_refault(&folio);
+        for set in 0..self.rules.len() {
+            let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
+            let token: Option<Token> = if set == OWN {
+                entry.map(|entry| entry.token).or(memory.map(|memory| memory.token))
+            } else {
+                memory.map(|memory| memory.token)
+            };
+            if let Some(token) = token {
+                self.step(set, moment, move |rules, state, moment| {
+                    rules.refault(state, token, file, moment.window.as_ref(), in_fault);
+                    0
+                });
+            }
+            let set = &mut self.rules[set];
+            set.refaults.actual += pages;
+            if memory.is_some_and(|memory| memory.known && memory.would_keep) {
+                set.refaults.avoidable += pages;
+                set.files[folio.file as usize].avoidable += pages;
+            }
+        }
+    }
+
+    fn shadow_layout(&self) -> Option<ShadowLayout> {
+        // The swap table of 7.3 takes five high bits of an anon token (spec 7.1).
+        let anon_cut = if matches!(self.header.own_rules, OwnRules::V7_3 | OwnRules::FgV3) { 5 } else { 0 };
+        self.header.layout.nodes_shift.map(|nodes_shift| ShadowLayout { nodes_shift, anon_cut })
+    }
+
+    /// Flags at eviction: verdicts, one more score, and the end of this residency.
+    pub(super) fn on_evict(&mut self, moment: &Moment) {
+        let folio = *self.world.folio(moment.slot);
+        let file = moment.seen.traits.file;
+        let pages = u64::from(folio.pages());
+        let mut memories = Vec::with_capacity(self.rules.len());
+        for set in 0..self.rules.len() {
+            self.step(set, moment, |_, _, _| 0);
+            let rules = &mut self.rules[set];
+            let mut state = rules.state(moment.slot);
+            let oldest = rules.is_oldest(&state, file, moment.window.as_ref()).filter(|_| moment.known);
+            if let Some(oldest) = oldest {
+                rules.evictions.scored += 1;
+                rules.evictions.agree += u64::from(oldest);
+                rules.evictions.would_keep += u64::from(!oldest);
+                rules.files[folio.file as usize].would_keep += u64::from(!oldest);
+            }
+            rules.isolate(&mut state);
+            memories.push(Memory {
+                token: rules.token(&state, file, moment.window.as_ref()),
+                would_keep: oldest == Some(false),
+                known: oldest.is_some(),
+            });
+            self.replace(set, moment.slot, state);
+        }
+        self.score(moment);
+        self.tell_eviction(&folio);
+        self.world.lruvec_mut(folio.lruvec).evictions += pages;
+        self.world.file_mut(folio.file).evictions += pages;
+        self.ghosts.put(folio.identity, memories.into_boxed_slice());
+        self.end_residency(moment.slot);
+    }
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask bench`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args as ClapArgs, ValueEnum};
+use xtask::shell::say;
+
+/// Measures speed and size, and prints the figures beside a peer's of the same run.
+///
+/// Nothing is asserted: machines are shared and noisy. Figures are those of optimised builds (cargo bench).
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// What to measure; without it everything.
+    #[arg(value_enum)]
+    what: Vec<What>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Sessions, lock step and what-if caches, beside a plain LRU.
+    Model,
+    /// Bytes per event, events per second written and read.
+    Recording,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let all = args.what.is_empty();
+    for (what, bench) in [(What::Model, "model"), (What::Recording, "recording")] {
+        if !all && !args.what.contains(&what) {
+            continue;
+        }
+        say(format_args!("measuring: {bench}"));
+        super::cargo(&["bench", "--locked", "--package", "observer", "--bench", bench], &[])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
