@@ -180,7 +180,8 @@ fn memory_is_bounded_and_what_finds_no_room_is_counted() {
     assert_eq!(run.refused, 3);
 }
 
-/// The recording inside the binary: a real 7.3 kernel under zipf reads. From its accesses alone, the kernel's own rules must refault as it did.
+/// The recording inside the binary: a real 7.3 kernel under zipf reads beside scan-and-hot. From its accesses alone, the kernel's own rules
+/// must refault as often as it did.
 #[test]
 fn a_real_kernel_refaulted_as_often_as_its_rules_do_alone() {
     use crate::replay::{Input, Recorded, Source, offscreen};
