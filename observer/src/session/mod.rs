@@ -95,8 +95,10 @@ impl Session {
         let width = header.layout.refs_width;
         let mut sets = vec![own(header.own_rules, width)];
         for rules in rules {
-            if sets.len() < MAX_RULES && sets.iter().all(|set| set.name != rules.name) {
-                sets.push(RuleSet::new(rules.name.to_owned(), Engine::Generations(fit(rules, header.own_rules, width))));
+            // The label names changed parameters too: a preset and its variants stand side by side.
+            let name = rules.label();
+            if sets.len() < MAX_RULES && sets.iter().all(|set| set.name != name) {
+                sets.push(RuleSet::new(name, Engine::Generations(fit(rules, header.own_rules, width))));
             }
         }
         let mglru = header.lru == Lru::Mglru;

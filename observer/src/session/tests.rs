@@ -266,6 +266,14 @@ fn an_address_that_holds_something_else_is_another_folio() {
 }
 
 #[test]
+fn a_preset_and_its_variant_stand_side_by_side() {
+    let rules = ["fg-v4", "fg-v4,defer=oldest", "fg-v4"].map(|text| Rules::parse(text).unwrap()).to_vec();
+    let session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), rules);
+    let names: Vec<String> = session.frame().rules.into_iter().map(|rule| rule.name).collect();
+    assert_eq!(names, ["7.3", "fg-v4", "fg-v4,defer=oldest"]);
+}
+
+#[test]
 fn nothing_is_predicted_before_the_flag_positions_are_proven() {
     let mut session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), Session::default_rules());
     let body = Body::Folio(FolioEvent {
