@@ -6,6 +6,7 @@ use aya_ebpf::{
     maps::LruHashMap,
     programs::{FEntryContext, FExitContext},
 };
+use aya_log_ebpf::warn;
 use observer_common::{Controller, Kind, Shrink, layout::ABSENT};
 
 use crate::{
@@ -25,7 +26,9 @@ const CONTROLLER_EVERY: u64 = 10_000_000;
 /// Reclaim begins on a lruvec.
 #[fentry]
 fn try_to_shrink_lruvec_enter(ctx: FEntryContext) -> u32 {
-    shrink(Kind::ShrinkEnter, ctx.arg(0), ctx.arg(1));
+    if !shrink(Kind::ShrinkEnter, ctx.arg(0), ctx.arg(1)) {
+        warn!(&ctx, "a lruvec's generations cannot be read");
+    }
     0
 }
 
@@ -51,16 +54,17 @@ fn try_to_inc_max_seq(ctx: FExitContext) -> u32 {
     0
 }
 
+/// Reports a lruvec; false when it cannot be read, which is never claimed to be a zero.
 #[inline(always)]
-fn shrink(kind: Kind, lruvec: u64, scan_control: u64) {
+fn shrink(kind: Kind, lruvec: u64, scan_control: u64) -> bool {
     let memcg = read::member::<u64>(lruvec - u64::from(layout!(pn_lruvec)), layout!(pn_memcg));
     if !read::observed(memcg) {
-        return;
+        return true;
     }
+    let Some([max_seq, anon, file]) = read::seqs(lruvec) else { return false };
     let cgroup = read::cgroup_id(memcg);
     emit::<Shrink>(|out| {
         let out = out.as_mut_ptr();
-        let [max_seq, anon, file] = read::seqs(lruvec).unwrap_or([0; 3]);
         let mut priority = 0;
         let mut nr_reclaimed = 0;
         if scan_control != 0 {
@@ -86,6 +90,7 @@ fn shrink(kind: Kind, lruvec: u64, scan_control: u64) {
         }
     });
     controller(lruvec, kind);
+    true
 }
 
 #[inline(always)]

@@ -14,7 +14,7 @@ use aya::{
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, object, peek, wire};
+use super::{attach, object, peek, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
@@ -57,6 +57,7 @@ pub struct Live {
     told: HashSet<u64>,
     pending: VecDeque<Event>,
     last_clock: Option<Instant>,
+    warnings: Warnings,
 }
 
 /// Clock snapshots come this often.
@@ -117,6 +118,7 @@ impl Live {
         );
         let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
         let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
+        let warnings = Warnings::of(&mut ebpf);
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
         Ok(Self {
@@ -129,6 +131,7 @@ impl Live {
             told: HashSet::new(),
             pending: VecDeque::new(),
             last_clock: None,
+            warnings,
         })
     }
 
@@ -151,7 +154,10 @@ impl Live {
         // Losses first: they happened before what is still in the ring was taken out.
         self.losses(out)?;
         while out.len() - before < MAX_BATCH {
-            let Some(record) = self.ring.next() else { return Ok(false) };
+            let Some(record) = self.ring.next() else {
+                self.warnings.collect();
+                return Ok(false);
+            };
             let event = wire::decode(&record)?;
             drop(record);
             self.name_cgroup(&event, out);
@@ -163,6 +169,11 @@ impl Live {
     /// Adds an event of user space's own (a counter read, say) to the stream.
     pub fn push(&mut self, event: Event) {
         self.pending.push_back(event);
+    }
+
+    /// What the programs warned of since the last call, each kind once.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.warnings.take()
     }
 
     fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {

@@ -5,4 +5,5 @@ pub mod command;
 pub mod live;
 pub mod object;
 pub mod peek;
+mod warnings;
 pub mod wire;

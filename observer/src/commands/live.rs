@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::OBSERVED_SIZE;
 use super::show::Show;
 use crate::capture::live::{Live, Options};
 use crate::cli::{self, Color};
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, code_of};
 use crate::kernel::own_rules;
 use crate::record::referee::{Referee, Refereed};
 use crate::replay::EMBEDDED;
@@ -46,13 +47,20 @@ pub(super) fn main_job(mut show: Show) -> Result<Code> {
         Some(obstacle) => obstacle,
     };
     show.note = format!("a recording, not this machine: {obstacle}");
+    show.sizes = OBSERVED_SIZE.to_vec();
     show.run(Recorded::open(Input::Embedded(EMBEDDED))?)
 }
 
 /// This kernel's events with its own counters beside them.
 pub(super) fn start(cgroup: Option<&Path>, command: String) -> Result<impl Source + use<>> {
-    let live = Live::start(&Options { cgroup: cgroup.map(Path::to_owned), command, ..Options::default() })?;
-    Ok(Refereed::new(live, Referee::new(cgroup)?))
+    // First what has nothing to do with the kernel: a cgroup that does not exist.
+    let referee = Referee::new(cgroup)?;
+    let options = Options { cgroup: cgroup.map(Path::to_owned), command, ..Options::default() };
+    let live = Live::start(&options).map_err(|error| match code_of(&error) {
+        Some(Code::Failed) => Failure::new(Code::Unsupported, format!("{error:#}")).into(),
+        _ => error,
+    })?;
+    Ok(Refereed::new(live, referee))
 }
 
 /// Refuses early and clearly what the kernel would refuse late.

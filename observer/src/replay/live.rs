@@ -31,4 +31,8 @@ impl Source for Live {
         }
         Ok(true)
     }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        self.take_warnings()
+    }
 }

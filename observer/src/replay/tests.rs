@@ -54,6 +54,7 @@ impl Engine for Counter {
             files: vec![],
             window_s: 1.0,
             counters: vec![],
+            what_if: vec![],
         }
     }
 
@@ -118,6 +119,22 @@ fn a_replay_keeps_its_pace_and_changes_it() {
     assert!(!frame.source.ended);
     player.controls.try_send(Control::Speed(1e6)).unwrap();
     await_frame(&player, |frame| frame.source.ended && frame.source.events == 10_000);
+}
+
+#[test]
+fn time_stands_still_while_paused() {
+    let player = Player::start(embedded(recording(20_000)), counter, Options { speed: 1000.0, ..Options::default() }).unwrap();
+    await_frame(&player, |frame| frame.source.events > 1000);
+    player.controls.try_send(Control::Pause(true)).unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let paused = player.frames.borrow().source.events;
+    player.controls.try_send(Control::Pause(false)).unwrap();
+    let resumed = Instant::now();
+    std::thread::sleep(Duration::from_secs(1));
+    let events = player.frames.borrow().source.events - paused;
+    // Ten thousand a second; the pause would have been thirty thousand more.
+    let allowed = resumed.elapsed().as_secs_f64() * 10_000.0 + 5000.0;
+    assert!(events > 0 && (events as f64) < allowed, "{events} events, {allowed} allowed");
 }
 
 #[test]

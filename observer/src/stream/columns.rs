@@ -173,3 +173,29 @@ impl Columns {
         self.rows = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_cells_repeat_the_one_before() {
+        let mut columns = Columns::new();
+        for row in 0..9u64 {
+            if row == 2 || row == 6 {
+                columns.set(Col::Folio, row.to_le_bytes());
+                columns.set_text(Col::Name, "ab");
+            }
+            columns.end_row();
+        }
+        let complete = columns.complete();
+        let folio = &complete[Col::Folio as usize];
+        let (cells, _) = folio.data().as_chunks();
+        assert_eq!(cells.iter().map(|&cell| u64::from_le_bytes(cell)).collect::<Vec<_>>(), [0, 0, 2, 2, 2, 2, 6, 6, 6]);
+        assert_eq!((folio.nulls(), folio.validity()), (7, &[0b0100_0100, 0][..]));
+        let name = &complete[Col::Name as usize];
+        let (offsets, _) = name.offsets().as_chunks();
+        assert_eq!(offsets.iter().map(|&end| u32::from_le_bytes(end)).collect::<Vec<_>>(), [0, 0, 0, 2, 2, 2, 2, 4, 4, 4]);
+        assert_eq!(name.data(), b"abab");
+    }
+}

@@ -98,11 +98,13 @@ fn missing_rows_are_counted_at_the_batch_after_them() {
 fn bytes_lost_or_added_inside_a_batch_cost_that_batch_only() {
     let (events, bytes) = recording(4);
     let starts = boundaries(&bytes);
-    let at = starts[2] + 700;
-    for damaged in [[&bytes[..at], &bytes[at + 13..]].concat(), [&bytes[..at], b"noise", &bytes[at..]].concat()] {
-        let read = read(damaged.as_slice()).unwrap();
-        assert_eq!(read.events, [&events[..3], &events[6..]].concat());
-        assert_eq!(read.damage.len(), 1, "{:?}", words(&read.damage));
+    // In the metadata, and in the body.
+    for at in [starts[2] + 700, starts[3] - 100] {
+        for damaged in [[&bytes[..at], &bytes[at + 13..]].concat(), [&bytes[..at], b"noise", &bytes[at..]].concat()] {
+            let read = read(damaged.as_slice()).unwrap();
+            assert_eq!(read.events, [&events[..3], &events[6..]].concat());
+            assert_eq!(read.damage.len(), 1, "{:?}", words(&read.damage));
+        }
     }
 }
 

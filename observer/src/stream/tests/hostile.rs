@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::stream::columns::Columns;
+use crate::stream::decode::{Cells, Invalid};
 use crate::stream::encode::{BatchLabel, CONTINUATION, Encoder};
+use crate::stream::message::{Checked, check};
 use crate::stream::rows;
 use crate::stream::scan::{Found, Messages};
+use crate::stream::schema::{Col, MAX_VARIABLE};
 
 /// Reads to the end; only that it ends matters.
 fn survive(bytes: &[u8]) {
@@ -92,6 +95,22 @@ fn announced_lengths_are_not_believed() {
     for metadata in [u32::MAX, i32::MAX as u32, 1 << 20, (1 << 20) + 8, 9, 8] {
         survive(&announcing(metadata));
     }
+}
+
+#[test]
+fn more_list_entries_than_a_batch_may_have_are_refused() {
+    let mut columns = Columns::new();
+    columns.set(Col::Ts, [0; 8]);
+    columns.set(Col::Kind, [0]);
+    columns.set(Col::Cpu, [0; 2]);
+    columns.set(Col::Aux, [0]);
+    columns.set_list(Col::Values, vec![0; MAX_VARIABLE / 8 + 1]);
+    columns.end_row();
+    let label = BatchLabel { sequence: 0, first_row: 0, ts: 0..=0, header: None };
+    let message = Encoder::new().unwrap().batch(&mut columns, &label).unwrap().to_vec();
+    let body = 8 + u32::from_le_bytes(message[4..8].try_into().unwrap()) as usize;
+    let Checked::Batch(batch) = check(&message[8..body]).unwrap() else { panic!() };
+    assert_eq!(Cells::new().unwrap().load(&batch, &message[body..]), Err(Invalid::Buffer(Col::Values)));
 }
 
 #[test]
