@@ -1,5 +1,7 @@
 //! The command line.
 
+pub mod simulate;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +48,8 @@ pub enum Command {
     Record(Record),
     /// Show a recording, from a file or as it comes through a pipe
     Replay(Replay),
+    /// Run rule sets on a synthetic access stream, or against published numbers
+    Simulate(simulate::Simulate),
     /// Say what this kernel lets observer see, and what to change
     Doctor(Doctor),
 }
@@ -118,6 +122,9 @@ pub struct Replay {
     /// Rule set to show beside the kernel's own, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
+    /// Sizes of the what-if caches in a summary, in percent of the memory observed (50%,100%,200%); 100% unless given
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = percent)]
+    pub sizes: Vec<u32>,
 }
 
 /// `observer doctor`.
@@ -143,6 +150,11 @@ pub enum Color {
 
 fn rules(text: &str) -> Result<Rules, String> {
     Rules::parse(text).map_err(|error| error.to_string())
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    let number: Option<u32> = text.trim().strip_suffix('%').unwrap_or(text.trim()).parse().ok();
+    number.filter(|percent| (1..=10_000).contains(percent)).ok_or_else(|| format!("{text:?} is no size: give 1% to 10000%"))
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -182,7 +194,11 @@ mod tests {
         else {
             panic!()
         };
-        assert_eq!((replay.speed, replay.rules.len()), (2.5, 2));
+        assert_eq!((replay.speed, replay.rules.len(), replay.sizes.len()), (2.5, 2, 0));
+        let Some(Command::Replay(replay)) = parse("observer replay - --json --sizes 50%,75,100% --sizes 200%").unwrap().command else {
+            panic!()
+        };
+        assert_eq!(replay.sizes, [50, 75, 100, 200]);
         assert!(
             matches!(parse("observer replay run.arrows --speed max").unwrap().command, Some(Command::Replay(Replay { speed, .. })) if speed.is_infinite())
         );
@@ -199,6 +215,9 @@ mod tests {
             "observer replay x --speed NaN",
             "observer replay x --rules fg-v9",
             "observer replay x --json --text",
+            "observer replay x --sizes 0%",
+            "observer replay x --sizes 50%,half",
+            "observer live --sizes 50%",
             "observer --json replay x",
             "observer fly",
         ] {

@@ -67,7 +67,7 @@ pub enum Output<'a> {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every command ran, or one failed and stopped the rest; the status of the last one.
+    /// Every command ran, or one that may not fail did and stopped the rest; its status, or 0.
     Exit(i32),
     /// Time ran out in a command (the guest killed it), or the guest fell silent.
     Timeout(String),

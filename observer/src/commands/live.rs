@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::OBSERVED_SIZE;
 use super::show::Show;
 use crate::capture::live::{Live, Options};
 use crate::cli::{self, Color};
@@ -46,6 +47,7 @@ pub(super) fn main_job(mut show: Show) -> Result<Code> {
         Some(obstacle) => obstacle,
     };
     show.note = format!("a recording, not this machine: {obstacle}");
+    show.sizes = OBSERVED_SIZE.to_vec();
     show.run(Recorded::open(Input::Embedded(EMBEDDED))?)
 }
 

@@ -3,6 +3,7 @@
 mod live;
 mod record;
 mod show;
+mod simulate;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,9 +12,12 @@ use anyhow::Result;
 
 use self::show::Show;
 use crate::cli::{Cli, Command};
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 use crate::replay::{Input, Recorded};
 use crate::session::Session;
+
+/// Sizes of what-if caches in summaries of recordings: the one observed.
+const OBSERVED_SIZE: [u32; 1] = [100];
 
 /// Does what the command line says.
 ///
@@ -26,10 +30,16 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Live(args)) => live::run(args, color)?,
         Some(Command::Record(args)) => return record::run(&args).map(ExitCode::from),
         Some(Command::Doctor(args)) => return doctor(args.json),
+        Some(Command::Simulate(args)) => simulate::run(&args)?,
         Some(Command::Replay(args)) => {
             let source = Recorded::open(Input::from_argument(args.input))?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
-            let show = Show { summary: args.summary, rules, speed: args.speed, paused: args.paused, ..Show::new(color) };
+            let sized = !args.sizes.is_empty();
+            let sizes = if sized { args.sizes } else { OBSERVED_SIZE.to_vec() };
+            let show = Show { summary: args.summary, rules, sizes, speed: args.speed, paused: args.paused, ..Show::new(color) };
+            if sized && !show.is_summary() {
+                return Err(Failure::new(Code::Usage, "--sizes is for summaries: add --text or --json").into());
+            }
             show.run(source)?
         }
     };

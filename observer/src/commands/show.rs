@@ -23,6 +23,8 @@ pub(super) struct Show {
     pub(super) summary: Summary,
     /// Rule sets beside the kernel's own.
     pub(super) rules: Vec<Rules>,
+    /// Sizes of what-if caches in a summary, percent of the observed one; none for no such caches.
+    pub(super) sizes: Vec<u32>,
     /// Of a replay.
     pub(super) speed: f64,
     /// Start of a replay.
@@ -39,7 +41,7 @@ impl Show {
     /// The defaults.
     pub(super) fn new(color: Color) -> Show {
         let (summary, rules) = (Summary::default(), Session::default_rules());
-        Show { summary, rules, speed: 1.0, paused: false, note: String::new(), duration: None, color }
+        Show { summary, rules, sizes: Vec::new(), speed: 1.0, paused: false, note: String::new(), duration: None, color }
     }
 
     /// Whether it will be a summary.
@@ -51,7 +53,13 @@ impl Show {
     pub(super) fn run(self, source: impl Source + 'static) -> Result<Code> {
         let (header, kind, name, rules) = (source.header(), source.kind(), source.name(), self.rules.clone());
         let session = move || Session::new(header.clone(), kind, name.clone(), rules.clone());
-        if self.is_summary() { self.summarize(source, session()) } else { self.screen(source, session) }
+        if self.is_summary() {
+            let mut session = session();
+            session.what_if(&self.sizes);
+            self.summarize(source, session)
+        } else {
+            self.screen(source, session)
+        }
     }
 
     fn summarize(&self, mut source: impl Source, mut session: Session) -> Result<Code> {

@@ -8,6 +8,7 @@ use super::machine::{Cache, Config, Counters, Entering, Lru};
 #[derive(Clone, Debug)]
 pub struct KeySpace {
     chunk: u32,
+    most: u32,
     bases: FxHashMap<(u64, u64), u32>,
     used: u32,
 }
@@ -15,7 +16,7 @@ pub struct KeySpace {
 impl KeySpace {
     /// For streams that show every page: chunks of a page-table page, so that look-around finds neighbours.
     pub fn whole() -> Self {
-        Self { chunk: 512, bases: FxHashMap::default(), used: 0 }
+        Self { chunk: 512, most: 1 << 31, bases: FxHashMap::default(), used: 0 }
     }
 
     /// For sampled streams, where neighbours are not seen anyhow.
@@ -23,14 +24,19 @@ impl KeySpace {
         Self { chunk: 1, ..Self::whole() }
     }
 
-    /// The key of a page of a file (or of an anonymous mapping); the same each time. None when 2^31 keys are in use.
+    /// With fewer keys: caches hold a word for each.
+    pub fn up_to(self, most: u32) -> Self {
+        Self { most: most.min(1 << 31), ..self }
+    }
+
+    /// The key of a page of a file (or of an anonymous mapping); the same each time. None when all keys, 2^31 or less, are in use.
     pub fn key(&mut self, file: u64, index: u64) -> Option<u32> {
-        let (at, chunk) = (index % u64::from(self.chunk), self.chunk);
+        let (at, chunk, most) = (index % u64::from(self.chunk), self.chunk, self.most);
         let used = &mut self.used;
         let base = match self.bases.entry((file, index / u64::from(chunk))) {
             std::collections::hash_map::Entry::Occupied(known) => *known.get(),
             std::collections::hash_map::Entry::Vacant(free) => {
-                let end = used.checked_add(chunk).filter(|&end| end <= 1 << 31)?;
+                let end = used.checked_add(chunk).filter(|&end| end <= most)?;
                 *free.insert(std::mem::replace(used, end))
             }
         };
@@ -195,6 +201,8 @@ mod tests {
         assert!(keys.key(1, 0).is_some());
         assert_eq!(keys.key(2, 0), None);
         assert!(keys.key(1, 511).is_some());
+        let mut few = KeySpace::whole().up_to(1024);
+        assert_eq!([few.key(1, 0), few.key(2, 0), few.key(3, 0), few.key(2, 9)], [Some(0), Some(512), None, Some(521)]);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub trait Engine: Send {
     /// Takes the next event.
     fn apply(&mut self, event: &Event);
 
+    /// No more events will come before the next picture, which should have everything.
+    fn finish(&mut self) {}
+
     /// The picture now.
     fn frame(&self) -> Frame;
 
@@ -46,6 +49,10 @@ pub trait Engine: Send {
 impl Engine for Session {
     fn apply(&mut self, event: &Event) {
         Session::apply(self, event);
+    }
+
+    fn finish(&mut self) {
+        Session::finish(self);
     }
 
     fn frame(&self) -> Frame {

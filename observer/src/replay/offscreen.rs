@@ -46,6 +46,7 @@ pub fn run_to_end(
             progress.set_message(format!("{} events", HumanCount(rows)));
         }
     }
+    engine.finish();
     progress.finish_and_clear();
     engine.note(notes.line());
     let mut frame = engine.frame();

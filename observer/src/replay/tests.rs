@@ -54,6 +54,7 @@ impl Engine for Counter {
             files: vec![],
             window_s: 1.0,
             counters: vec![],
+            what_if: vec![],
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::session::frame::{
     Calibration, CounterFrame, Evictions, Fidelity, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions, Refaults, RuleFrame, Side,
-    Source, SourceKind,
+    Source, SourceKind, WhatIfFrame,
 };
 use crate::stream::header::{FORMAT, Header, Hook, Lru, OwnRules, Via, tests::layout};
 
@@ -172,7 +172,24 @@ pub(crate) fn recording() -> Frame {
             CounterFrame { cgroup: "/workload".into(), name: "workingset_refault_anon".into(), delta: 0 },
             CounterFrame { cgroup: "/workload".into(), name: "pgsteal".into(), delta: 12_004 },
         ],
+        what_if: what_if(),
     }
+}
+
+fn what_if() -> Vec<WhatIfFrame> {
+    let refaults = [("7.3", [31_020, 8_040, 12]), ("fg-v3", [29_800, 7_512, 12]), ("fg-v4", [28_811, 7_301, 12])];
+    let sizes = [(50, 22_107), (100, 44_214), (200, 88_428)];
+    let row = |rules: &str, (percent, pages), refaults| WhatIfFrame {
+        rules: rules.into(),
+        own: rules == "7.3",
+        cgroup: "/workload".into(),
+        percent,
+        pages,
+        accesses: 1_204_332,
+        refaults,
+        observed: (percent == 100).then_some(8_012),
+    };
+    refaults.into_iter().flat_map(|(rules, refaults)| sizes.into_iter().zip(refaults).map(move |(size, n)| row(rules, size, n))).collect()
 }
 
 /// The same kernel live, before its layout is proven.
@@ -181,6 +198,7 @@ pub(crate) fn pending() -> Frame {
     f.source.kind = SourceKind::Live;
     f.source.name = "testbox".into();
     f.source.total_ns = None;
+    f.what_if.clear();
     f.calibration = Calibration::Pending { seen: 12, need: 64 };
     f
 }
@@ -233,6 +251,7 @@ pub(crate) fn classical() -> Frame {
         }
     }
     f.counters.clear();
+    f.what_if.clear();
     f
 }
 
@@ -245,6 +264,7 @@ pub(crate) fn empty() -> Frame {
     f.rules.clear();
     f.lruvecs.clear();
     f.files.clear();
+    f.what_if.clear();
     f.counters.clear();
     f
 }

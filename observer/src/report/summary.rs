@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::known::{self, Known};
 use super::verdict;
-use crate::session::frame::{Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind};
+use crate::session::frame::{Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
 
 /// Name and version of the schema. Keys may be added under the same version; none changes its meaning or goes away.
@@ -29,6 +29,7 @@ pub struct Summary {
     pub(super) files: Vec<File>,
     pub(super) counters: Vec<Counter>,
     pub(super) checks: Vec<Check>,
+    pub(super) what_if: Vec<WhatIf>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -192,6 +193,19 @@ pub(super) struct Check {
     pub(super) observed: Option<u64>,
 }
 
+/// A rule set alone with the access stream, at one size.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct WhatIf {
+    pub(super) rules: String,
+    pub(super) own: bool,
+    pub(super) cgroup: String,
+    pub(super) percent: u32,
+    pub(super) pages: u64,
+    pub(super) accesses: u64,
+    pub(super) refaults: u64,
+    pub(super) observed: Option<u64>,
+}
+
 impl Summary {
     /// Of a picture.
     #[must_use]
@@ -234,6 +248,7 @@ impl Summary {
             files: frame.files.iter().take(FILES).map(|f| file(frame, &known, f)).collect(),
             counters: frame.counters.iter().map(|c| Counter { cgroup: c.cgroup.clone(), name: c.name.clone(), delta: c.delta }).collect(),
             checks: checks(frame, &known),
+            what_if: frame.what_if.iter().map(what_if).collect(),
         }
     }
 }
@@ -245,6 +260,19 @@ pub(super) fn kind(kind: SourceKind) -> &'static str {
         SourceKind::Recording => "recording",
         SourceKind::Pipe => "pipe",
         SourceKind::Embedded => "embedded",
+    }
+}
+
+fn what_if(w: &WhatIfFrame) -> WhatIf {
+    WhatIf {
+        rules: w.rules.clone(),
+        own: w.own,
+        cgroup: w.cgroup.clone(),
+        percent: w.percent,
+        pages: w.pages,
+        accesses: w.accesses,
+        refaults: w.refaults,
+        observed: w.observed,
     }
 }
 

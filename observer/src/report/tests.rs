@@ -137,6 +137,10 @@ fn json_has_the_keys_that_issue_2_prescribes() {
     assert_eq!(at(&v, "rules.2.refaults.avoidable"), 310);
     assert_eq!(at(&v, "checks.0.kernel"), 8_020);
     assert_eq!(at(&v, "checks.0.observed"), 8_012);
+    // Rule sets in order, each at every size.
+    assert_eq!((at(&v, "what_if.3.rules"), at(&v, "what_if.3.pages")), (&"fg-v3".into(), &22_107.into()));
+    assert_eq!((at(&v, "what_if.4.accesses"), at(&v, "what_if.4.refaults")), (&1_204_332.into(), &7_512.into()));
+    assert!(at(&v, "what_if.3.observed").is_null() && at(&v, "what_if.4.observed") == 8_012);
 }
 
 #[test]
@@ -215,6 +219,9 @@ fn text_fits_a_mail_and_carries_no_escape() {
     frame.files[0].name = "/a\x1b]0;title\x07b".into();
     frame.source.note = "a\x1b[2Jnote".into();
     frame.lruvecs[0].cgroup = "/c\x1b[0m".into();
+    frame.what_if[0].cgroup = "/a/cgroup\x1b[0m/with/a/name/longer/than/any/line".into();
+    let sizes = (1..9).map(|n| crate::session::frame::WhatIfFrame { percent: 25 * n, ..frame.what_if[0].clone() }).collect();
+    frame.what_if = sizes;
     for frame in [frame, fixture::pending(), fixture::classical(), fixture::empty()] {
         for line in text(&frame).lines() {
             assert!(!line.chars().any(char::is_control), "{line:?}");

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::num::{UNKNOWN, clean, cut_start, grouped, grouped_or, pad_end, pad_start, percent, rate, seconds, short, short_or};
-use super::summary::{CalibrationState, Lruvec, Summary};
+use super::summary::{CalibrationState, Lruvec, Summary, WhatIf};
 use crate::stream::header::{Lru, Via};
 
 /// Lines are wrapped here, so that a mail may quote them.
@@ -13,6 +13,8 @@ const INDENT: usize = 11;
 /// Lruvecs and files shown; JSON has more.
 const LRUVECS: usize = 3;
 const FILES: usize = 5;
+/// Sizes of what-if caches shown; JSON has more.
+const SIZES: usize = 5;
 
 /// Renders it.
 pub(super) fn render(s: &Summary) -> String {
@@ -31,6 +33,7 @@ fn write_all(out: &mut String, s: &Summary) -> fmt::Result {
     rules(out, s)?;
     lruvecs(out, s)?;
     files(out, s)?;
+    what_if(out, s)?;
     checks(out, s)
 }
 
@@ -286,6 +289,31 @@ fn files(out: &mut String, s: &Summary) -> fmt::Result {
         n if n > FILES => writeln!(out, "  {} more in --json", n - FILES),
         _ => Ok(()),
     }
+}
+
+/// Refaults by rule set and size, the kernel's own below.
+fn what_if(out: &mut String, s: &Summary) -> fmt::Result {
+    let Some(first) = s.what_if.first() else { return Ok(()) };
+    let sizes = s.what_if.iter().take_while(|w| w.rules == first.rules).count();
+    let row = |name: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells: String = cells.take(SIZES).map(|cell| pad_start(&cell, 11)).collect();
+        format!("{}{cells}", pad_end(&super::num::cut_end(name, 22), 22)).trim_end().to_owned()
+    };
+    writeln!(out)?;
+    let cgroup = cut_start(&clean(&first.cgroup), 24);
+    writeln!(out, "what if: each rule set alone with {} accesses of {cgroup}", grouped(first.accesses))?;
+    writeln!(out, "{}", row("refaults at", &mut s.what_if[..sizes].iter().map(|w| format!("{} %", w.percent))))?;
+    writeln!(out, "{}", row("pages", &mut s.what_if[..sizes].iter().map(|w| grouped(w.pages))))?;
+    for rows in s.what_if.chunks(sizes) {
+        let name = if rows[0].own { format!("{} *", rows[0].rules) } else { rows[0].rules.clone() };
+        writeln!(out, "{}", row(&name, &mut rows.iter().map(|w| grouped(w.refaults))))?;
+    }
+    let observed = |w: &WhatIf| if w.percent == 100 { grouped_or(w.observed) } else { String::new() };
+    writeln!(out, "{}", row("the kernel, observed", &mut s.what_if[..sizes].iter().map(observed)))?;
+    if sizes > SIZES {
+        writeln!(out, "  {} more sizes in --json", sizes - SIZES)?;
+    }
+    Ok(())
 }
 
 fn checks(out: &mut String, s: &Summary) -> fmt::Result {

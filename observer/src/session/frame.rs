@@ -220,6 +220,27 @@ pub struct CounterFrame {
     pub delta: u64,
 }
 
+/// What a rule set alone with the access stream would have done, in a cache of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhatIfFrame {
+    /// The rule set's name.
+    pub rules: String,
+    /// Whether it is the running kernel's own.
+    pub own: bool,
+    /// cgroup whose accesses these are: the busiest.
+    pub cgroup: String,
+    /// Size in percent of the observed one.
+    pub percent: u32,
+    /// Size in pages.
+    pub pages: u64,
+    /// Accesses to file pages.
+    pub accesses: u64,
+    /// File pages refaulted.
+    pub refaults: u64,
+    /// File pages that the kernel refaulted in that cgroup, where the size is the observed one and its refaults were seen.
+    pub observed: Option<u64>,
+}
+
 /// The picture.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -241,6 +262,8 @@ pub struct Frame {
     pub window_s: f64,
     /// The kernel's own counters, for comparison.
     pub counters: Vec<CounterFrame>,
+    /// What-if caches, rule set by rule set, sizes in the order asked for; empty where they are off or have not begun.
+    pub what_if: Vec<WhatIfFrame>,
 }
 
 /// Files in a frame.

@@ -8,6 +8,7 @@ pub mod calibration;
 pub mod clock;
 mod counters;
 pub mod decode;
+mod feed;
 pub mod frame;
 mod ghosts;
 mod picture;
@@ -17,13 +18,14 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod verdicts;
+mod what_if;
 mod windows;
 mod world;
 
 use std::sync::Arc;
 
 use crate::{
-    model::{FolioState, Rules},
+    model::{self, FolioState, Rules},
     session::{
         calibration::Calibrator,
         clock::Advance,
@@ -33,6 +35,7 @@ use crate::{
         ghosts::Ghosts,
         rule_set::{Engine, RuleSet},
         side::SideCount,
+        what_if::FreeRun,
         windows::Windows,
         world::World,
     },
@@ -78,6 +81,12 @@ pub struct Session {
     last_ts: u64,
     /// `lru_gen_set_refs` reports what the look-around rule does.
     set_refs_hooked: bool,
+    /// `folio_add_lru` reports what enters the page cache.
+    adds_hooked: bool,
+    /// `workingset_eviction` reports what reclaim takes out of it.
+    evictions_hooked: bool,
+    /// What-if caches; none unless asked for.
+    free_run: Option<Box<FreeRun>>,
 }
 
 impl Session {
@@ -86,12 +95,16 @@ impl Session {
         let width = header.layout.refs_width;
         let mut sets = vec![own(header.own_rules, width)];
         for rules in rules {
-            if sets.len() < MAX_RULES && sets.iter().all(|set| set.name != rules.name) {
-                sets.push(RuleSet::new(rules.name.to_owned(), Engine::Generations(fit(rules, header.own_rules, width))));
+            // The label names changed parameters too: a preset and its variants stand side by side.
+            let name = rules.label();
+            if sets.len() < MAX_RULES && sets.iter().all(|set| set.name != name) {
+                sets.push(RuleSet::new(name, Engine::Generations(fit(rules, header.own_rules, width))));
             }
         }
         let mglru = header.lru == Lru::Mglru;
-        let set_refs_hooked = header.hooks.iter().any(|hook| hook.name == "lru_gen_set_refs" && !hook.target.is_empty());
+        let hooked = |name: &str| header.hooks.iter().any(|hook| hook.name == name && !hook.target.is_empty());
+        let (set_refs_hooked, adds_hooked) = (hooked("lru_gen_set_refs"), hooked("folio_add_lru"));
+        let evictions_hooked = hooked("workingset_eviction");
         Self {
             decoder: Decoder::new(&header.layout),
             calibrator: Calibrator::new(&header.layout, mglru),
@@ -116,6 +129,29 @@ impl Session {
             epoch: 0,
             events: 0,
             set_refs_hooked,
+            adds_hooked,
+            evictions_hooked,
+            free_run: None,
+        }
+    }
+
+    /// Runs each rule set alone on the access stream too, at these sizes in percent of the observed one. To be said before the first event;
+    /// costs about as much as all rule sets in lock step for each size.
+    pub fn what_if(&mut self, percents: &[u32]) {
+        let lru = |set: &RuleSet| match set.engine {
+            Engine::Generations(rules) => model::Lru::Generations(rules),
+            Engine::Classical => model::Lru::Classical,
+        };
+        let rules = self.rules.iter().map(|set| (set.name.clone(), lru(set))).collect();
+        let header = &self.header;
+        self.free_run =
+            (!percents.is_empty()).then(|| Box::new(FreeRun::new(rules, percents, header.sample, header.page_size, header.cpus)));
+    }
+
+    /// Does what was put off until more is known: no more will be.
+    pub fn finish(&mut self) {
+        if let Some(free_run) = &mut self.free_run {
+            free_run.start();
         }
     }
 
@@ -154,6 +190,9 @@ impl Session {
         self.events += 1;
         self.last_ts = self.last_ts.max(event.ts);
         self.roll_windows();
+        if let Some(free_run) = &mut self.free_run {
+            free_run.run_on(event.cpu);
+        }
         match &event.body {
             Body::Folio(folio) => self.folio(folio),
             Body::Lruvec { kind, lruvec, state } => self.lruvec(*kind, *lruvec, state),
@@ -167,7 +206,12 @@ impl Session {
             Body::CgroupName { cgroup, name } => self.world.name_cgroup(*cgroup, name),
             Body::Lost { cpu, count } => self.lose(*cpu, *count),
             Body::ClockSnapshot { .. } => {}
-            Body::Counter { cgroup, name, value } => self.counters.read(*cgroup, name, *value),
+            Body::Counter { cgroup, name, value } => {
+                if let Some(free_run) = self.free_run.as_mut().filter(|_| name == "memory.max") {
+                    free_run.limit(*cgroup, *value);
+                }
+                self.counters.read(*cgroup, name, *value);
+            }
         }
     }
 
@@ -205,7 +249,7 @@ impl Session {
         if let Some(index) = self.counters.lruvec_at(lruvec) {
             // More pages than a machine has would only overflow the sums; a recording is not always made by a kernel.
             let bounded = |counts: [[u64; 4]; 2]| counts.map(|tiers| tiers.map(|count| count.min(1 << 48)));
-            self.world.lruvec_mut(index).controller = crate::model::Controller {
+            self.world.lruvec_mut(index).controller = model::Controller {
                 avg_refaulted: bounded(state.avg_refaulted),
                 avg_total: bounded(state.avg_total),
                 refaulted: bounded(state.refaulted),

@@ -28,7 +28,9 @@ pub(super) fn draw(session: &Session) -> Frame {
             lost_per_cpu: session.lost.clone(),
             sample: session.header.sample,
             ended: session.ended,
-            table_evictions: session.world.refused + session.ghosts.forgotten,
+            table_evictions: session.world.refused
+                + session.ghosts.forgotten
+                + session.free_run.as_ref().map_or(0, |free_run| free_run.refused),
         },
         header: Arc::clone(&session.header),
         lru: session.lru,
@@ -47,6 +49,10 @@ pub(super) fn draw(session: &Session) -> Frame {
                 delta: last.saturating_sub(*first),
             })
             .collect(),
+        what_if: session.free_run.as_ref().map_or_else(Vec::new, |free_run| {
+            let refaults = session.header.hooks.iter().any(|hook| hook.name == "lru_gen_refault" && !hook.target.is_empty());
+            free_run.rows(|cgroup| session.world.cgroup_name(cgroup), refaults)
+        }),
     }
 }
 

@@ -51,6 +51,9 @@ impl Session {
             return;
         };
         let moment = self.moment(event, slot, history);
+        if self.free_run.is_some() {
+            self.tell(event, &moment, history);
+        }
         match event.kind {
             Kind::Add => self.on_add(&moment, event),
             Kind::Insert => self.on_insert(&moment, history),
@@ -77,10 +80,14 @@ impl Session {
         }
         let mut index = first;
         if kind == Kind::ReadRange {
-            // The page in which the previous read ended counts once (spec 3.1; there by open file, here by file).
+            // The folio in which the previous read ended is not marked again (spec 3.1; there by open file, here by file).
             let previous = self.world.last_read(dev, ino, last);
-            if previous == Some(first) {
-                index += 1;
+            if let Some(slot) = self.world.slot_of(dev, ino, first) {
+                let folio = self.world.folio(slot);
+                let end = folio.identity.index + u64::from(folio.pages());
+                if previous.is_some_and(|page| (folio.identity.index..end).contains(&page)) {
+                    index = end;
+                }
             }
         }
         while index <= last {
@@ -91,6 +98,9 @@ impl Session {
             let folio = *self.world.folio(slot);
             index = (folio.identity.index + u64::from(folio.pages())).max(index + 1);
             self.world.file_mut(folio.file).accesses += 1;
+            if self.free_run.is_some() {
+                self.tell_range(kind, &folio);
+            }
             let seen = Seen {
                 gen_field: 0,
                 flags: FolioFlags::default(),
@@ -156,6 +166,7 @@ impl Session {
             set.grow(slot, lruvec, file);
             set.set(slot, FolioState::default());
         }
+        self.weigh(slot, true);
         Some(slot)
     }
 
@@ -195,7 +206,9 @@ impl Session {
         let seen = self.decoder.read(event.flags, folio.pages());
         if seen.traits.file != folio.is_file {
             self.uncount(slot);
+            self.weigh(slot, false);
             self.world.folio_mut(slot).is_file = seen.traits.file;
+            self.weigh(slot, true);
             self.forget(slot);
         }
         if let Some(clock) = event.clock {
@@ -438,6 +451,7 @@ impl Session {
     pub(super) fn end_residency(&mut self, slot: Slot) {
         self.close_cell(slot);
         self.uncount(slot);
+        self.weigh(slot, false);
         self.world.end(slot);
     }
 
@@ -463,7 +477,9 @@ impl Session {
             return;
         }
         self.uncount(slot);
+        self.weigh(slot, false);
         self.world.folio_mut(slot).lruvec = lruvec;
+        self.weigh(slot, true);
         self.forget(slot);
         let file = self.world.folio(slot).file;
         for set in &mut self.rules {

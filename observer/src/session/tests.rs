@@ -266,6 +266,14 @@ fn an_address_that_holds_something_else_is_another_folio() {
 }
 
 #[test]
+fn a_preset_and_its_variant_stand_side_by_side() {
+    let rules = ["fg-v4", "fg-v4,defer=oldest", "fg-v4"].map(|text| Rules::parse(text).unwrap()).to_vec();
+    let session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), rules);
+    let names: Vec<String> = session.frame().rules.into_iter().map(|rule| rule.name).collect();
+    assert_eq!(names, ["7.3", "fg-v4", "fg-v4,defer=oldest"]);
+}
+
+#[test]
 fn nothing_is_predicted_before_the_flag_positions_are_proven() {
     let mut session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), Session::default_rules());
     let body = Body::Folio(FolioEvent {
@@ -282,6 +290,95 @@ fn nothing_is_predicted_before_the_flag_positions_are_proven() {
     let frame = session.frame();
     assert!(matches!(frame.calibration, Calibration::Pending { .. }));
     assert!(frame.rules.iter().all(|rule| rule.fidelity.scored == 0 && rule.promotions == frame::Promotions::default()));
+}
+
+#[test]
+fn accesses_reach_the_what_if_caches_only_where_they_are_on() {
+    let run = |sizes: &[u32]| {
+        let mut stream = Stream::new(OwnRules::V7_3);
+        stream.session.what_if(sizes);
+        // Eight pages of memory, read twice in turn by sixteen pages: a folio's address is where it was put.
+        for n in 0..64_u64 {
+            let (index, folio) = (n % 16, 64 * (n % 8 + 1));
+            if n >= 8 {
+                stream.event(Kind::Evict, folio, (n - 8) % 16, word(0, refs(2)), 0);
+            }
+            if n >= 16 {
+                stream.event(Kind::Refault, folio, index, word(0, BLANK), shadow(77));
+            }
+            stream.born(folio, index);
+            stream.mark(folio, OLDEST, refs(0));
+            stream.mark(folio, OLDEST, refs(1));
+        }
+        stream.session.finish();
+        stream.session.frame().what_if
+    };
+    assert!(run(&[]).is_empty());
+    let rows = run(&[100, 200]);
+    let shown: Vec<_> = rows.iter().map(|row| (row.rules.as_str(), row.own, row.percent, row.pages)).collect();
+    assert_eq!(shown[..3], [("7.3", true, 100, 8), ("7.3", true, 200, 16), ("fg-v4", false, 100, 8)]);
+    assert_eq!((rows.len(), rows[0].cgroup.as_str()), (6, "cgroup 77"));
+    assert!(rows.iter().all(|row| row.accesses == 128), "{rows:?}");
+    assert!(rows.iter().all(|row| (row.refaults > 0) == (row.percent == 100)), "{rows:?}");
+    assert_eq!(rows[0].observed, None, "the hook that tells is missing from this header");
+}
+
+#[test]
+fn a_read_that_goes_on_in_its_folio_is_one_access() {
+    let mut session = Session::new(header_with_reads(), SourceKind::Recording, "test".into(), Vec::new());
+    session.what_if(&[100]);
+    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3 };
+    stream.born(64, 1);
+    stream.born(128, 2);
+    for kind in [Kind::Add, Kind::Insert] {
+        let body = Body::Folio(FolioEvent {
+            kind,
+            folio: 256,
+            flags: word(u64::from(kind == Kind::Insert) * OLDEST, BLANK),
+            clock: Some(Clock { max_seq: 7, window: [3; 2] }),
+            aux: 0,
+            identity: Some(Identity { dev: 8, ino: 4, index: 8 }),
+            home: Some(Home { cgroup: CGROUP, memcg_id: 77, node: 0, order: 3 }),
+            shadow: 0,
+        });
+        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
+    }
+    // Page 1 twice and then not again in a row; of the large folio's three reads the first; page 2, and the large folio once more.
+    for (first, last) in [(1, 1), (1, 1), (2, 2), (1, 1), (8, 9), (10, 13), (14, 15), (2, 2), (15, 15)] {
+        let body = Body::Range { kind: Kind::ReadRange, dev: 8, ino: 4, first, last };
+        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
+    }
+    stream.session.finish();
+    assert_eq!(stream.session.frame().what_if[0].accesses, 6);
+}
+
+/// Accesses known by file and page only.
+fn header_with_reads() -> Arc<Header> {
+    let mut header = header(OwnRules::V7_3);
+    let first = header.hooks[0].clone();
+    Arc::make_mut(&mut header).hooks.push(Hook { name: "reads".into(), ..first });
+    header
+}
+
+#[test]
+fn a_departure_that_may_be_an_eviction_is_none_to_the_what_if_caches() {
+    let refaults = |evictions_hooked: bool| {
+        let mut stream = Stream::new(OwnRules::V7_3);
+        stream.session.evictions_hooked = evictions_hooked;
+        stream.session.what_if(&[100]);
+        for n in 0..256_u64 {
+            let folio = 64 * (n % 64 + 1);
+            if n >= 64 {
+                stream.event(Kind::Delete, folio, (n - 64) % 128, word(0, refs(1)), 0);
+            }
+            stream.born(folio, n % 128);
+            stream.mark(folio, OLDEST, refs(0));
+        }
+        stream.session.finish();
+        stream.session.frame().what_if[0].refaults
+    };
+    assert_eq!(refaults(true), 0, "truncated");
+    assert!(refaults(false) > 0);
 }
 
 proptest! {

@@ -30,6 +30,7 @@ impl Session {
         let pages = u64::from(folio.pages());
         self.world.lruvec_mut(folio.lruvec).refaults += pages;
         self.world.file_mut(folio.file).refaults += pages;
+        self.tell_refault(&folio);
         for set in 0..self.rules.len() {
             let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
             let token: Option<Token> = if set == OWN {
@@ -84,6 +85,7 @@ impl Session {
             self.replace(set, moment.slot, state);
         }
         self.score(moment);
+        self.tell_eviction(&folio);
         self.world.lruvec_mut(folio.lruvec).evictions += pages;
         self.world.file_mut(folio.file).evictions += pages;
         self.ghosts.put(folio.identity, memories.into_boxed_slice());

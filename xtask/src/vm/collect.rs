@@ -59,6 +59,12 @@ impl<'a, 'b> Collector<'a, 'b> {
         }
     }
 
+    /// The status of the first step that failed though it may not; 0 without one.
+    pub(super) fn status(&self) -> i32 {
+        let ended = self.steps.iter().zip(self.wanted);
+        ended.filter(|(_, wanted)| !wanted.may_fail).map(|(step, _)| step.status).find(|status| *status != 0).unwrap_or(0)
+    }
+
     /// Takes one frame. An error is the host's: its disk is full, its standard output closed.
     pub(super) fn take(&mut self, frame: Frame) -> Result<()> {
         match frame {
@@ -179,5 +185,18 @@ mod tests {
         }
         let seen: Vec<_> = collector.steps.iter().map(|step| (step.argv[0].as_str(), step.status, step.stdout.as_slice())).collect();
         assert_eq!(seen, [("first", 0, b"one".as_slice()), ("second", 1, b"two")]);
+        assert_eq!(collector.status(), 1);
+    }
+
+    #[test]
+    fn a_step_that_may_fail_does_not_decide() {
+        let steps = [Step::new(["first"]).may_fail(), Step::new(["second"])];
+        let mut output = Output::Keep;
+        let mut collector = Collector::new(&steps, &mut output, None);
+        for (index, status) in [(0, 9), (1, 0)] {
+            collector.take(Frame::Message(Message::StepStart { index })).unwrap();
+            collector.take(Frame::Message(Message::StepEnd { index, status, millis: 5, timed_out: false })).unwrap();
+        }
+        assert_eq!(collector.status(), 0);
     }
 }

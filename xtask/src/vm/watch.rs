@@ -79,7 +79,13 @@ fn decide(
     let mut emulator = String::new();
     loop {
         match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Heard::Frame(frame)) => collector.take(frame)?,
+            Ok(Heard::Frame(frame)) => {
+                // Results on their way are a sign of life, however large they are.
+                if matches!(frame, Frame::Data(_)) && complaint.is_none() {
+                    deadline = deadline.max(Instant::now() + GRACE);
+                }
+                collector.take(frame)?;
+            }
             Ok(Heard::Console(line)) => {
                 if complaint.is_none() && is_complaint(&line) {
                     complaint = Some(without_stamp(&line).to_owned());
@@ -120,10 +126,10 @@ fn decide(
             return Ok(Verdict::Failed(why));
         }
         if stage == Stage::Done {
-            return Ok(match collector.steps.last() {
-                _ if collector.timed_out => Verdict::Timeout(format!("the command ran longer than {} s", timeout.as_secs())),
-                Some(step) => Verdict::Exit(step.status),
-                None => Verdict::Exit(0),
+            return Ok(if collector.timed_out {
+                Verdict::Timeout(format!("the command ran longer than {} s", timeout.as_secs()))
+            } else {
+                Verdict::Exit(collector.status())
             });
         }
     }

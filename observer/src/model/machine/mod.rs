@@ -117,7 +117,7 @@ pub struct GenerationPages {
 }
 
 /// A cache of pages under one set of rules.
-pub trait Cache {
+pub trait Cache: Send {
     /// `read(2)` of one page: marks it accessed, and brings it in first if need be. True if it was resident.
     fn read(&mut self, key: u32) -> bool;
 
@@ -227,7 +227,7 @@ impl Lru {
 }
 
 /// What an LRU does with folios; the machine does the rest.
-pub(crate) trait Policy {
+pub(crate) trait Policy: Send {
     /// The flag touch of `folio_add_lru`.
     fn added(&mut self, core: &mut Core, slot: Slot, how: &Entering);
     /// A page comes back whose shadow is this.
