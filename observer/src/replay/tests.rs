@@ -296,7 +296,7 @@ proptest::proptest! {
             session.apply(&if crowded { crowd(event) } else { event });
         }
         let frame = session.frame();
-        crate::report::text(&frame);
-        crate::report::json(&frame);
+        proptest::prop_assert!(!crate::report::text(&frame).is_empty());
+        proptest::prop_assert!(crate::report::json(&frame)["schema"].is_string());
     }
 }
