@@ -266,6 +266,18 @@ fn an_address_that_holds_something_else_is_another_folio() {
 }
 
 #[test]
+fn without_a_clock_of_generations_only_the_classical_lru_is_asked_about_evictions() {
+    let header = Arc::new(Header { lru: Lru::Classical, ..Header::clone(&header(OwnRules::Classical)) });
+    let rules = Rules::by_name("fg-v4").into_iter().collect();
+    let session = Session::new(header, SourceKind::Recording, "test".into(), rules);
+    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3 };
+    stream.event(Kind::Add, 64, 1, word(0, BLANK), 0);
+    stream.event(Kind::Insert, 64, 1, word(0, BLANK), 0);
+    stream.event(Kind::Evict, 64, 1, word(0, BLANK), 0);
+    assert_eq!((stream.own().evictions.scored, stream.fg().evictions.scored), (1, 0));
+}
+
+#[test]
 fn a_preset_and_its_variant_stand_side_by_side() {
     let rules = ["fg-v4", "fg-v4,defer=oldest", "fg-v4"].map(|text| Rules::parse(text).unwrap()).to_vec();
     let session = Session::new(header(OwnRules::V7_3), SourceKind::Recording, "test".into(), rules);

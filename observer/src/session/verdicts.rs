@@ -7,9 +7,13 @@ use crate::{
     session::{
         Session,
         ghosts::Memory,
+        rule_set::Engine,
         step::{Moment, OWN},
     },
-    stream::{event::FolioEvent, header::OwnRules},
+    stream::{
+        event::FolioEvent,
+        header::{Lru, OwnRules},
+    },
 };
 
 impl Session {
@@ -69,7 +73,9 @@ impl Session {
             self.step(set, moment, |_, _, _| 0);
             let rules = &mut self.rules[set];
             let mut state = rules.state(moment.slot);
-            let oldest = rules.is_oldest(&state, file, moment.window.as_ref()).filter(|_| moment.known);
+            // Without a kernel clock generations stand still, and a verdict would only say where a folio began.
+            let clocked = self.header.lru == Lru::Mglru || matches!(rules.engine, Engine::Classical);
+            let oldest = rules.is_oldest(&state, file, moment.window.as_ref()).filter(|_| moment.known && clocked);
             if let Some(oldest) = oldest {
                 rules.evictions.scored += 1;
                 rules.evictions.agree += u64::from(oldest);
