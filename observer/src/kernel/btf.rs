@@ -1,6 +1,6 @@
 //! The running kernel's BTF: member offsets, function prototypes, enumerators.
 
-use std::{collections::HashMap, path::Path};
+use std::collections::HashMap;
 
 use anyhow::{Context, Result, anyhow, bail};
 use btfparse::{Offset, Readable, TypeInformation, TypeVariant};
@@ -40,14 +40,6 @@ impl Btf {
             format!("this kernel shows no type information ({RUNNING}): observer needs a kernel built with CONFIG_DEBUG_INFO_BTF=y")
         })?;
         Self::parse(&bytes)
-    }
-
-    /// One stored in a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read or holds no BTF.
-    pub fn from_file(path: &Path) -> Result<Self> {
-        Self::parse(&std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?)
     }
 
     /// Raw BTF.
@@ -127,20 +119,6 @@ impl Btf {
     /// Whether the struct has the member.
     pub fn has_member(&self, structure: &str, path: &str) -> bool {
         self.bit_offset(structure, path).is_ok()
-    }
-
-    /// Name of the type behind `struct.path`, typedefs not resolved.
-    pub fn member_type(&self, structure: &str, path: &str) -> Option<String> {
-        let id = *self.structs.get(structure)?;
-        let (member, _) = self.types.offset_of(id, path).ok()?;
-        self.element_name(member)
-    }
-
-    fn element_name(&self, id: u32) -> Option<String> {
-        match self.types.from_id(id)? {
-            TypeVariant::Array(array) => self.element_name(*array.element_tid()),
-            _ => self.types.name_of(id),
-        }
     }
 
     /// An enumerator's value.

@@ -1,4 +1,4 @@
-//! The kernel's own counters as the recorder read them, and small tallies of the session.
+//! The kernel's own counters as the recorder read them, and where lruvecs are.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,11 @@ const MAX_COUNTERS: usize = 4096;
 /// Lruvec addresses remembered.
 const MAX_ADDRESSES: usize = 1 << 12;
 
-/// Readings and tallies.
+/// Readings, and lruvecs by address.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// By cgroup and name: first and last value.
     pub(crate) readings: BTreeMap<(u64, String), (u64, u64)>,
-    /// Shrink calls seen.
-    pub(crate) shrinks: u64,
     lruvecs: FxHashMap<u64, u32>,
 }
 

@@ -41,7 +41,7 @@ use crate::{
     },
     stream::{
         NO_CPU,
-        event::{Body, Event, Kind, LruvecState},
+        event::{Body, Event, LruvecState},
         header::{Header, Lru, OwnRules},
     },
 };
@@ -175,16 +175,6 @@ impl Session {
         self.ended = true;
     }
 
-    /// Time of the last event, CLOCK_BOOTTIME nanoseconds.
-    pub fn now(&self) -> u64 {
-        self.last_ts
-    }
-
-    /// When the stream began.
-    pub fn start(&self) -> u64 {
-        self.first_ts
-    }
-
     /// Takes one event.
     pub fn apply(&mut self, event: &Event) {
         self.events += 1;
@@ -195,7 +185,7 @@ impl Session {
         }
         match &event.body {
             Body::Folio(folio) => self.folio(folio),
-            Body::Lruvec { kind, lruvec, state } => self.lruvec(*kind, *lruvec, state),
+            Body::Lruvec { lruvec, state, .. } => self.lruvec(*lruvec, state),
             Body::Controller { lruvec, state } => self.controller(*lruvec, state),
             Body::Range { kind, dev, ino, first, last } => self.range(*kind, *dev, *ino, *first, *last),
             Body::FileName { dev, ino, name } => {
@@ -233,13 +223,12 @@ impl Session {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    fn lruvec(&mut self, kind: Kind, address: u64, state: &LruvecState) {
+    fn lruvec(&mut self, address: u64, state: &LruvecState) {
         // Which LRU is in use may change under us (threat 33 of anchors.md).
         self.lru = if state.enabled { Lru::Mglru } else { Lru::Classical };
         let index = self.world.lruvec_of(state.cgroup, state.node, 0);
         self.grow_lruvecs(index);
         self.counters.lruvec_is(address, index);
-        self.counters.shrinks += u64::from(kind == Kind::ShrinkExit);
         let advance = self.world.lruvec_mut(index).state(state);
         self.follow(index, advance);
     }

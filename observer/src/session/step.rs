@@ -296,14 +296,7 @@ impl Session {
     fn count_actual(&mut self, slot: Slot, state: &FolioState, sign: i64) {
         let folio = *self.world.folio(slot);
         let window = self.window_of(&folio);
-        let place = match self.header.lru {
-            Lru::Mglru => self.rules[OWN].place(state, folio.is_file, window.as_ref()),
-            Lru::Classical => state.on_list.then(|| crate::session::side::Place {
-                seq: u32::from(state.flags.active()),
-                tier: 0,
-                refs: u8::from(state.flags.referenced()),
-            }),
-        };
+        let place = self.rules[OWN].place(state, folio.is_file, window.as_ref());
         if let Some(place) = place {
             self.actual_sides[folio.lruvec as usize].count(place, folio.is_file, folio.pages(), sign);
         }
@@ -315,11 +308,7 @@ impl Session {
     }
 
     fn score_as(&mut self, moment: &Moment, insertion: bool) {
-        if let Some(window) = &moment.window {
-            let mut state = self.rules[OWN].state(moment.slot);
-            self.rules[OWN].catch_up(&mut state, moment.seen.traits.file, window);
-            self.replace(OWN, moment.slot, state);
-        }
+        self.step(OWN, moment, |_, _, _| 0);
         let set = &mut self.rules[OWN];
         let readable = self.header.lru == Lru::Classical || moment.window.is_some();
         if moment.known && readable {

@@ -9,7 +9,7 @@ use crate::{
     model::{FolioFlags, ShadowEntry, ShadowLayout, Token},
     session::frame::Calibration,
     stream::{
-        event::{Clock, FolioEvent, Home, Identity},
+        event::{Clock, FolioEvent, Home, Identity, Kind},
         header::{FORMAT, Hook, Via, tests::layout},
     },
 };
