@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use memmap2::Mmap;
+use observer::simulate::random::Random;
 use rustix::fs::{Advice, fadvise};
 
 use crate::PAGE;
-use crate::random::mix;
 
 /// Opens a file of that many pages for reading, none of them cached. Makes it when it is absent or of another size.
 pub fn open(path: &Path, pages: u64) -> Result<File> {
@@ -41,7 +41,7 @@ fn make(path: &Path, pages: u64) -> Result<()> {
 
 /// What the first bytes of a page say.
 fn stamp(index: u64) -> u64 {
-    mix(index + 1)
+    Random::new(index).bits()
 }
 
 /// Checks that a page holds what was written to it.

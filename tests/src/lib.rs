@@ -2,10 +2,7 @@
 
 pub mod cgroup;
 pub mod files;
-pub mod permutation;
-pub mod random;
 pub mod report;
-pub mod zipf;
 
 /// Bytes of a page on the machines this runs on.
 pub const PAGE: u64 = 4096;

@@ -11,4 +11,5 @@ pub mod programs;
 pub mod qemu;
 pub mod setup;
 pub mod shell;
+pub mod validate;
 pub mod vm;

@@ -22,6 +22,7 @@ enum Command {
     Ebpf(commands::ebpf::Args),
     Setup(commands::setup::Args),
     Test(commands::test::Args),
+    ValidateModel(commands::validate_model::Args),
     Vm(commands::vm::Args),
 }
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Ebpf(args) => commands::ebpf::run(&args),
         Command::Setup(args) => commands::setup::run(&args),
         Command::Test(args) => commands::test::run(&args),
+        Command::ValidateModel(args) => commands::validate_model::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
     };
     match outcome {

@@ -99,9 +99,9 @@ mod tests {
     fn the_table_has_the_letters_rows() {
         let line = "observer simulate --table cover-letter --memory 4M --reads 2000 --only read --threads 2";
         let text = output(line).unwrap();
-        assert!(text.contains("0.20074") && text.lines().count() == 6, "{text}");
+        assert!(text.contains("0.20074") && text.lines().count() == 13, "{text}");
         let json: serde_json::Value = serde_json::from_str(&output(&format!("{line} --json")).unwrap()).unwrap();
-        assert_eq!((&json["schema"], json["rows"].as_array().unwrap().len()), (&"observer.cover-letter/1".into(), 4));
+        assert_eq!((&json["schema"], json["rows"].as_array().unwrap().len()), (&"observer.cover-letter/2".into(), 4));
     }
 
     #[test]

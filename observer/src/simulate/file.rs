@@ -9,23 +9,30 @@ pub struct Readahead {
     pub pages: u32,
     /// Largest folio, log2 of its pages; 0 for a file system without large folios.
     pub max_order: u8,
+    /// Above as many misses that no hit made up for, a mapping is not read around; counting ends at ten times as many.
+    pub lots_of_misses: u32,
 }
 
 impl Readahead {
     /// fadvise(RANDOM).
-    pub const OFF: Self = Self { pages: 0, max_order: 0 };
+    pub const OFF: Self = Self { pages: 0, max_order: 0, lots_of_misses: LOTS_OF_MISSES };
     /// The default window, single pages.
-    pub const SMALL: Self = Self { pages: 32, max_order: 0 };
+    pub const SMALL: Self = Self { pages: 32, ..Self::OFF };
     /// The default window with large folios up to its size.
-    pub const LARGE: Self = Self { pages: 32, max_order: 5 };
+    pub const LARGE: Self = Self { max_order: 5, ..Self::SMALL };
+
+    /// For a file that is one in `scale` of the real one: misses are counted against its pages, and so their limit shrinks with them, or a
+    /// small file would be read around whole before the kernel gave it up.
+    pub const fn scaled(self, scale: u32) -> Self {
+        let misses = self.lots_of_misses / if scale > 0 { scale } else { 1 };
+        Self { lots_of_misses: if misses > 0 { misses } else { 1 }, ..self }
+    }
 }
 
 /// Pages that a fault maps around the one it is for (`fault_around_bytes`, 64 KiB).
 const FAULT_AROUND: u32 = 16;
-/// Above as many misses that no hit made up for, a mapping is not read around.
+/// The kernel's own number (`MMAP_LOTSAMISS`).
 const LOTS_OF_MISSES: u32 = 100;
-/// Where counting misses ends.
-const MOST_MISSES: u32 = 10 * LOTS_OF_MISSES;
 
 /// One open file of one reader. Keys are `base..base + pages`; `base` is a multiple of 512.
 #[derive(Clone, Debug)]
@@ -114,8 +121,8 @@ impl File {
         let key = self.base + page;
         let how = Entering { in_fault: recency, ..Entering::READ };
         if !cache.is_resident(key) {
-            self.mmap_misses = (self.mmap_misses + 1).min(MOST_MISSES);
-            if self.readahead.pages > 0 && self.mmap_misses <= LOTS_OF_MISSES {
+            self.mmap_misses = (self.mmap_misses + 1).min(10 * self.readahead.lots_of_misses);
+            if self.readahead.pages > 0 && self.mmap_misses <= self.readahead.lots_of_misses {
                 let half = self.readahead.pages / 2;
                 for around in page.saturating_sub(half)..(page + half).min(self.pages) {
                     // The page itself comes in with its neighbours, in their order.
@@ -222,6 +229,18 @@ mod tests {
         }
         let last = LOTS_OF_MISSES * 500;
         assert!(cache.is_resident(last) && !cache.is_resident(last + 1));
+    }
+
+    #[test]
+    fn a_smaller_file_is_given_up_as_early() {
+        let mut cache = cache();
+        let readahead = Readahead::SMALL.scaled(32);
+        assert_eq!((readahead.lots_of_misses, Readahead::SMALL.scaled(1000).lots_of_misses), (3, 1));
+        let mut file = File::new(0, 60_000, readahead);
+        for n in 0..4 {
+            file.touch(&mut *cache, n * 500, true);
+        }
+        assert!(cache.is_resident(1001) && !cache.is_resident(1501));
     }
 
     #[test]

@@ -16,3 +16,4 @@ pub use file::Readahead;
 pub use letter::{Letter, cover_letter};
 pub use run::{Config, Report, Row, run};
 pub use workload::{Mode, Workload};
+pub use zipf::Scatter;

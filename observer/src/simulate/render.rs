@@ -1,8 +1,9 @@
 //! Reports as text and JSON.
 
-use super::letter::LetterRow;
+use super::letter::{LetterRow, SIMULATED};
 use super::run::Report;
 use super::workload::{Mode, Workload};
+use super::zipf::Scatter;
 
 const fn mode(mode: Mode) -> &'static str {
     match mode {
@@ -15,7 +16,10 @@ const fn mode(mode: Mode) -> &'static str {
 /// What was run, in one line.
 fn title(report: &Report) -> String {
     let what = match report.workload {
-        Workload::Zipf { theta, jobs, file_pages } => format!("zipf θ {theta}, {jobs} × {file_pages} pages"),
+        Workload::Zipf { theta, jobs, file_pages, scatter } => {
+            let scattered = if scatter == Scatter::Shuffle { "" } else { " scattered as by fio" };
+            format!("zipf θ {theta}, {jobs} × {file_pages} pages{scattered}")
+        }
         Workload::ScanAndHot { hot_pages, cold_files, cold_pages, hot_per_cold } => {
             format!("scan-and-hot, hot {hot_pages} pages, cold {cold_files} × {cold_pages} pages, {hot_per_cold} hot per cold")
         }
@@ -57,46 +61,74 @@ pub fn json(report: &Report) -> serde_json::Result<String> {
     serde_json::to_string(report)
 }
 
-/// The cover letter's table: refaults per read, published and simulated, and the changes that matter.
+/// The cover letter's table: refaults per read, published and simulated; then the changes that it argues with.
 pub fn letter_text(rows: &[LetterRow]) -> String {
+    let head = |row: &LetterRow| format!("{:<12} {:>3} GiB θ {:<3}", mode(row.mode), row.memory_gib, row.theta);
+    let dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    let blank = " ".repeat(24);
     let mut out = format!(
-        "{:<12} {:>4} {:>4} | {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>5}\n",
-        "refaults per", "GiB", "θ", "pub", "pub", "pub", "sim", "sim", "sim", "sim", "pub", "v3-7.3", "v4-7.3", "pub", "sim", "reads"
+        "refaults per read\n{blank} | published: {:>7} {:>7} | simulated: {:>7} {:>7} {:>7} {:>7} | 1 in, reads\n",
+        "before", "FG", "7.3", "7.3*", "fg-v3", "fg-v4"
     );
-    out.push_str(&format!(
-        "{:<12} {:>4} {:>4} | {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>5}\n",
-        "access by", "", "", "clru", "before", "FG", "clru", "7.3", "fg-v3", "fg-v4", "FG %", "%", "%", "7.3 %", "7.3 %", "run"
-    ));
     for row in rows {
-        let published = |at: usize| row.published.map_or_else(|| "-".to_owned(), |published| format!("{:.5}", published[at]));
-        let percent = |change: Option<f64>| change.map_or_else(|| "-".to_owned(), |change| format!("{change:+.1}"));
-        let [v3, v4] = row.simulated_changes();
-        let (published_classical, classical) = row.classical_changes();
-        let [s0, s1, s2, s3] = row.simulated;
+        let published = |at: usize| dash(row.published.map(|published| format!("{:.5}", published[at])));
+        let [classical, v7_3, unlifted, v3, v4] = row.simulated;
         out.push_str(&format!(
-            "{:<12} {:>4} {:>4} | {:>7} {:>7} {:>7} | {:>7.5} {:>7.5} {:>7.5} {:>7.5} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>4.0}%\n",
-            mode(row.mode),
-            row.memory_gib,
-            row.theta,
+            "{:<24} | {:>10} {:>7} {:>7} | {classical:>10.5} {v7_3:>7.5} {unlifted:>7.5} {v3:>7.5} {v4:>7.5} | {:>4} {:>5.1}%\n",
+            head(row),
             published(0),
             published(1),
             published(2),
-            s0,
-            s1,
-            s2,
-            s3,
-            percent(row.published_change()),
-            percent(Some(v3)),
-            percent(Some(v4)),
-            percent(published_classical),
-            percent(Some(classical)),
+            row.scale,
             row.run * 100.0
         ));
     }
+    out.push_str(&format!(
+        "\nchange, %{} | before to FG: {:>14} {:>14} {:>14} | classical to FG: {:>11} {:>14} | to before: {:>8} {:>14}\n",
+        " ".repeat(15),
+        "7.3→v3",
+        "7.3→v4",
+        "7.3*→v4",
+        "→v3",
+        "→v4",
+        "→7.3",
+        "→7.3*"
+    ));
+    for row in rows {
+        let changes = row.changes();
+        let published = |at: usize| dash(changes[at].published.map(|change| format!("{change:+.1}")));
+        let simulated = |at: usize| {
+            let difference = changes[at].difference().map_or_else(String::new, |points| format!(" ({points:+.1})"));
+            format!("{:+.1}{difference}", changes[at].simulated)
+        };
+        out.push_str(&format!(
+            "{:<24} | {:>13} {:>14} {:>14} {:>14} | {:>13} {:>14} {:>14} | {:>8} {:>14} {:>14}\n",
+            head(row),
+            published(0),
+            simulated(0),
+            simulated(1),
+            simulated(2),
+            published(3),
+            simulated(3),
+            simulated(4),
+            published(5),
+            simulated(5),
+            simulated(6)
+        ));
+    }
+    out.push_str(
+        "published (classical first), simulated, in brackets percentage points apart; 7.3*: referenced-lifts=off; 1 in: pages and reads divided by\n",
+    );
     out
 }
 
-/// The same as JSON (schema `observer.cover-letter/1`).
+/// The same as JSON (schema `observer.cover-letter/2`).
 pub fn letter_json(rows: &[LetterRow]) -> serde_json::Result<String> {
-    serde_json::to_string(&serde_json::json!({ "schema": "observer.cover-letter/1", "rows": rows }))
+    let rows = rows.iter().map(|row| {
+        let mut value = serde_json::to_value(row)?;
+        value["changes"] = serde_json::to_value(row.changes())?;
+        Ok(value)
+    });
+    let rows = rows.collect::<serde_json::Result<Vec<_>>>()?;
+    serde_json::to_string(&serde_json::json!({ "schema": "observer.cover-letter/2", "simulated": SIMULATED, "rows": rows }))
 }

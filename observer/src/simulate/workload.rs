@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::file::{File, Readahead};
 use super::random::Random;
-use super::zipf::Zipf;
+use super::zipf::{Scatter, Zipf};
 use crate::model::{Cache, Entering};
 
 /// How files are accessed.
@@ -31,6 +31,8 @@ pub enum Workload {
         jobs: u32,
         /// Pages of each job's file.
         file_pages: u32,
+        /// Where in it popular pages lie.
+        scatter: Scatter,
     },
     /// A hot file read over and over beside cold files, each of whose pages is read once a pass (spec 12.2, SQLite and grep).
     ScanAndHot {
@@ -98,7 +100,9 @@ impl Stream {
             Workload::Loop { file_pages } | Workload::Mixed { file_pages, .. } => vec![file_pages],
         };
         let laws = match workload {
-            Workload::Zipf { theta, file_pages, .. } => lengths.iter().map(|_| Zipf::new(file_pages, theta, &mut random)).collect(),
+            Workload::Zipf { theta, file_pages, scatter, .. } => {
+                lengths.iter().map(|_| Zipf::scattered(file_pages, theta, scatter, &mut random)).collect()
+            }
             Workload::Mixed { theta, file_pages, anon_pages, .. } => {
                 vec![Zipf::new(file_pages, theta, &mut random), Zipf::new(anon_pages, theta, &mut random)]
             }

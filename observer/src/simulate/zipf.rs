@@ -1,6 +1,41 @@
 //! Zipf-distributed pages without spatial locality.
 
+use serde::Serialize;
+
 use super::random::Random;
+
+/// Which page each rank of popularity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scatter {
+    /// A random order: each page has its rank.
+    Shuffle,
+    /// fio's: a multiplicative hash of the rank, modulo the pages. Some pages have several ranks, and some none (6 % of the letter's file),
+    /// so that what is read is smaller than the file. Every `stride`-th rank of a file `stride` times as large is taken, a power of two:
+    /// those ranks lie on every `stride`-th page, and so the share of pages without a rank is that of the large file.
+    Fio {
+        /// How much larger the file is that this one stands for.
+        stride: u32,
+    },
+}
+
+/// The multiplier of fio's hash (its hash.h, version 3.33: the golden ratio's complement in 64 bits).
+const FIO_MULTIPLIER: u64 = 0x61c8_8646_80b5_83eb;
+
+impl Scatter {
+    fn items(self, n: u32, random: &mut Random) -> Vec<u32> {
+        match self {
+            Self::Shuffle => random.permutation(n),
+            Self::Fio { stride } => {
+                let (stride, pages) = (u64::from(stride.max(1)), u64::from(n));
+                // fio begins each job's file at a random place.
+                let begin = u64::from(random.below(n));
+                let page = |rank: u64| (rank * stride).wrapping_mul(FIO_MULTIPLIER) % (pages * stride) / stride;
+                (0..pages).map(|rank| ((page(rank) + begin) % pages) as u32).collect()
+            }
+        }
+    }
+}
 
 /// Draws item r (0-based rank) with a probability proportional to 1 / (r + 1)^θ, by Walker's alias method; ranks are scattered over the items.
 #[derive(Clone, Debug)]
@@ -12,8 +47,13 @@ pub struct Zipf {
 impl Zipf {
     /// `n` items with exponent `theta`, scattered by `random`.
     pub fn new(n: u32, theta: f64, random: &mut Random) -> Self {
+        Self::scattered(n, theta, Scatter::Shuffle, random)
+    }
+
+    /// `n` items with exponent `theta`, scattered as said.
+    pub fn scattered(n: u32, theta: f64, scatter: Scatter, random: &mut Random) -> Self {
         let n = n.max(1);
-        let items = random.permutation(n);
+        let items = scatter.items(n, random);
         let weights: Vec<f64> = (1..=n).map(|rank| f64::from(rank).powf(-theta)).collect();
         let mean = weights.iter().sum::<f64>() / f64::from(n);
         let mut share: Vec<f64> = weights.iter().map(|w| w / mean).collect();
@@ -67,6 +107,27 @@ mod tests {
                 assert!((got / expected - 1.0).abs() < 0.1, "θ {theta} rank {rank}: {got} instead of {expected}");
             }
         }
+    }
+
+    /// Share of the pages that have a rank.
+    fn read_at_all(n: u32, stride: u32) -> f64 {
+        let mut items = Scatter::Fio { stride }.items(n, &mut Random::new(1));
+        items.sort_unstable();
+        items.dedup();
+        assert!(items.last().is_some_and(|&last| last < n));
+        items.len() as f64 / f64::from(n)
+    }
+
+    #[test]
+    fn fio_leaves_pages_out_and_a_smaller_file_as_many() {
+        let whole = read_at_all(655_360, 1);
+        // Counted over all ranks of the letter's file.
+        assert!((whole - 0.941).abs() < 0.001, "{whole}");
+        for stride in [4, 8, 32] {
+            let part = read_at_all(655_360 / stride, stride);
+            assert!((part - whole).abs() < 0.005, "one in {stride}: {part}");
+        }
+        assert!(read_at_all(20_480, 1) < 0.85, "without the stride a smaller file is another one");
     }
 
     #[test]

@@ -7,14 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memmap2::Advice as MapAdvice;
+use observer::simulate::random::Random;
+use observer::simulate::zipf::Zipf;
 use observer_tests::cgroup::Cgroup;
-use observer_tests::permutation::Permutation;
-use observer_tests::random::Random;
 use observer_tests::report::Meter;
-use observer_tests::zipf::Zipf;
 use observer_tests::{PAGE, files};
 use rustix::fs::{Advice, fadvise};
 use serde::Serialize;
@@ -205,21 +204,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// Chooses pages by popularity.
+/// Chooses pages by popularity, the same ones as `observer simulate zipf` with one job of that seed.
 struct Chooser {
-    zipf: Zipf,
-    places: Permutation,
+    law: Zipf,
     random: Random,
 }
 
 impl Chooser {
     fn new(pages: u64, popularity: &Popularity) -> Result<Self> {
-        let zipf = Zipf::new(pages, popularity.theta).with_context(|| format!("θ must be above 0, not {}", popularity.theta))?;
-        Ok(Self { zipf, places: Permutation::new(pages, popularity.seed), random: Random::new(popularity.seed) })
+        let pages = u32::try_from(pages).context("a popularity of so many pages takes too much memory")?;
+        ensure!(popularity.theta.is_finite() && popularity.theta >= 0.0, "θ must be 0 or above, not {}", popularity.theta);
+        let mut random = Random::new(popularity.seed);
+        Ok(Self { law: Zipf::new(pages, popularity.theta, &mut random), random })
     }
 
     fn next(&mut self) -> u64 {
-        self.places.apply(self.zipf.draw(&mut self.random))
+        self.law.next(&mut self.random).into()
     }
 }
 

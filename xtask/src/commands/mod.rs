@@ -6,6 +6,7 @@ pub(crate) mod ebpf;
 pub(crate) mod setup;
 mod size;
 pub(crate) mod test;
+pub(crate) mod validate_model;
 pub(crate) mod vm;
 
 use std::process::Command;
