@@ -122,7 +122,7 @@ pub struct Replay {
     /// Rule set to show beside the kernel's own, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
-    /// Sizes of the what-if caches in a summary, in percent of the memory observed (50%,100%,200%); 100% unless given
+    /// Sizes of the what-if caches, in percent of the memory observed (50%,100%,200%); 100% unless given
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = percent)]
     pub sizes: Vec<u32>,
 }

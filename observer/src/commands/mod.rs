@@ -34,12 +34,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Replay(args)) => {
             let source = Recorded::open(Input::from_argument(args.input))?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
-            let sized = !args.sizes.is_empty();
-            let sizes = if sized { args.sizes } else { OBSERVED_SIZE.to_vec() };
+            let sizes = if args.sizes.is_empty() { OBSERVED_SIZE.to_vec() } else { args.sizes };
             let show = Show { summary: args.summary, rules, sizes, speed: args.speed, paused: args.paused, ..Show::new(color) };
-            if sized && !show.is_summary() {
-                return Err(Failure::new(Code::Usage, "--sizes is for summaries: add --text or --json").into());
-            }
             show.run(source)?
         }
     };

@@ -23,7 +23,7 @@ pub(super) struct Show {
     pub(super) summary: Summary,
     /// Rule sets beside the kernel's own.
     pub(super) rules: Vec<Rules>,
-    /// Sizes of what-if caches in a summary, percent of the observed one; none for no such caches.
+    /// Sizes of what-if caches, percent of the observed one; none for no such caches.
     pub(super) sizes: Vec<u32>,
     /// Of a replay.
     pub(super) speed: f64,
@@ -52,14 +52,13 @@ impl Show {
     /// Shows `source` until it ends (a summary) or the user has seen enough (the screen).
     pub(super) fn run(self, source: impl Source + 'static) -> Result<Code> {
         let (header, kind, name, rules) = (source.header(), source.kind(), source.name(), self.rules.clone());
-        let session = move || Session::new(header.clone(), kind, name.clone(), rules.clone());
-        if self.is_summary() {
-            let mut session = session();
-            session.what_if(&self.sizes);
-            self.summarize(source, session)
-        } else {
-            self.screen(source, session)
-        }
+        let sizes = self.sizes.clone();
+        let session = move || {
+            let mut session = Session::new(header.clone(), kind, name.clone(), rules.clone());
+            session.what_if(&sizes);
+            session
+        };
+        if self.is_summary() { self.summarize(source, session()) } else { self.screen(source, session) }
     }
 
     fn summarize(&self, mut source: impl Source, mut session: Session) -> Result<Code> {

@@ -41,11 +41,14 @@ impl Referee {
         })
     }
 
-    /// The counters now; none when they cannot be read (the cgroup was removed).
+    /// The counters now, and the limit of a cgroup that has one; none when they cannot be read (the cgroup was removed).
     pub fn read(&self) -> Vec<Event> {
         let ts = boottime();
         let text = fs::read_to_string(&self.file).unwrap_or_default();
-        counters(&text).map(|(name, value)| self.event(ts, name, value)).collect()
+        let limit = fs::read_to_string(self.file.with_file_name("memory.max")).ok().and_then(|text| text.trim().parse().ok());
+        // "max" is no number, and no limit.
+        let limit = limit.map(|bytes| ("memory.max", bytes));
+        counters(&text).chain(limit).map(|(name, value)| self.event(ts, name, value)).collect()
     }
 
     fn event(&self, ts: u64, name: &str, value: u64) -> Event {
@@ -136,6 +139,23 @@ pgscan_direct not-a-number
         let expected =
             [("workingset_refault_anon", 0), ("workingset_refault_file", 1234), ("pgscan", 99), ("pgsteal_kswapd", 7), ("pgfault", 3)];
         assert_eq!(counters(MEMORY_STAT).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_cgroup_s_limit_is_read_beside_its_counters() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let referee = Referee { file: folder.path().join("memory.stat"), cgroup: 7 };
+        fs::write(&referee.file, MEMORY_STAT).expect("written");
+        let limit = |referee: &Referee| {
+            referee.read().into_iter().find_map(|event| match event.body {
+                Body::Counter { cgroup: 7, name, value } if name == "memory.max" => Some(value),
+                _ => None,
+            })
+        };
+        for (text, expected) in [("67108864\n", Some(67_108_864)), ("max\n", None)] {
+            fs::write(folder.path().join("memory.max"), text).expect("written");
+            assert_eq!(limit(&referee), expected, "{text}");
+        }
     }
 
     #[test]

@@ -306,9 +306,13 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         }
         self.changed = false;
         let start = Instant::now();
+        let ended = self.over && self.next == self.queue.len();
+        if ended {
+            self.engine.finish();
+        }
         let mut frame = self.engine.frame();
         frame.source.total_ns = self.source.total_ns();
-        frame.source.ended = self.over && self.next == self.queue.len();
+        frame.source.ended = ended;
         self.frames.send_replace(Arc::new(frame));
         self.publish_at = start + PUBLISH_EVERY.max(4 * start.elapsed());
     }

@@ -197,7 +197,7 @@ impl Session {
             Body::Lost { cpu, count } => self.lose(*cpu, *count),
             Body::ClockSnapshot { .. } => {}
             Body::Counter { cgroup, name, value } => {
-                if let Some(free_run) = self.free_run.as_mut().filter(|_| name == "memory.max") {
+                if let Some(free_run) = self.free_run.as_mut().filter(|_| name == counters::LIMIT) {
                     free_run.limit(*cgroup, *value);
                 }
                 self.counters.read(*cgroup, name, *value);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     session::{
         Session,
+        counters::LIMIT,
         frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, MAX_FILES, RuleFrame, Source},
         side::SideCount,
         windows::WINDOW_NS,
@@ -43,6 +44,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             .counters
             .readings
             .iter()
+            .filter(|((_, name), _)| name != LIMIT)
             .map(|((cgroup, name), (first, last))| CounterFrame {
                 cgroup: if *cgroup == 0 { "whole machine".to_owned() } else { session.world.cgroup_name(*cgroup) },
                 name: name.clone(),

@@ -15,7 +15,7 @@ use crate::{
 /// Accesses kept before the caches start at the latest: 64 MiB.
 const MAX_KEPT: usize = 1 << 22;
 /// Accesses kept before a full cgroup is taken to be the one that matters.
-const ENOUGH: usize = 1 << 20;
+const ENOUGH: usize = 1 << 17;
 /// Cgroups told apart; the log's entries have room for more.
 const MAX_CGROUPS: usize = 1 << 12;
 /// Pages of a cache: as many as the session can track.

@@ -22,6 +22,7 @@ pub(super) enum Action {
     NextPlaces,
     Help,
     Hooks,
+    WhatIf,
     NextTheme,
     Faster,
     Slower,

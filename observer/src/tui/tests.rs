@@ -134,6 +134,21 @@ fn hooks_80x24() {
 }
 
 #[test]
+fn what_if_80x24() {
+    insta::assert_snapshot!(Desk::new(fixture::recording(), 80, 24).keys("w").screen());
+}
+
+#[test]
+fn what_if_says_why_it_is_empty() {
+    Desk::new(fixture::pending(), 80, 24).keys("w").shows("record, and replay the recording");
+    let mut early = fixture::recording();
+    early.what_if.clear();
+    let mut desk = Desk::new(early, 80, 24);
+    desk.keys("w").shows("when a cgroup has filled its memory");
+    desk.keys("w").hides("when a cgroup has filled its memory");
+}
+
+#[test]
 fn lruvec_detail_100x30() {
     insta::assert_snapshot!(Desk::new(fixture::recording(), 100, 30).keys("j\n").screen());
 }

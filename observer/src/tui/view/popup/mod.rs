@@ -1,8 +1,9 @@
-//! What opens over the screen: help, hooks, one lruvec, one file.
+//! What opens over the screen: help, hooks, what-if caches, one lruvec, one file.
 
 mod detail;
 mod help;
 pub(super) mod hooks;
+mod what_if;
 
 use ratatui::style::Style;
 
@@ -22,6 +23,7 @@ fn content(ctx: &Ctx<'_>, popup: Popup, columns: usize) -> (String, Lines) {
     match popup {
         Popup::Help => ("keys and words".to_owned(), help::lines(ctx, columns)),
         Popup::Hooks => ("source and hooks".to_owned(), hooks::lines(ctx, columns)),
+        Popup::WhatIf => ("what if: refaults of each rule set alone".to_owned(), what_if::lines(ctx, columns)),
         Popup::Lruvec(key) => detail::lruvec(ctx, key),
         Popup::File(key) => detail::file(ctx, key),
     }
