@@ -171,7 +171,7 @@ pub struct Run {
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "64M")]
     pub memory: u64,
     /// Part of the limit that holds no pages of the workload; the page index of the files unless given
-    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    #[arg(long, value_name = "SIZE", value_parser = overhead)]
     pub overhead: Option<u64>,
     /// Accesses counted (900k, 1.5M)
     #[arg(long, value_name = "N", value_parser = count, default_value = "1M")]
@@ -281,7 +281,7 @@ impl Accessed {
         }
         // What was read once and for all leaves shadows that the kernel's shrinker takes: only what is resident is indexed for long.
         let indexed = if workload == Workload::Sequential { memory } else { file_pages };
-        let overhead = run.overhead.map_or_else(|| page_index_overhead(indexed), pages);
+        let overhead = run.overhead.map_or_else(|| page_index_overhead(indexed), |bytes| if bytes == 0 { 0 } else { pages(bytes) });
         if overhead >= memory {
             return Err(format!("of {memory} pages of memory, {overhead} are overhead: nothing is left for the workload"));
         }
@@ -363,6 +363,11 @@ fn count(text: &str) -> Result<u64, String> {
     if (0.0..=1e15).contains(&(number * unit)) { Ok(crate::report::num::to_u64((number * unit).round())) } else { Err(refuse()) }
 }
 
+/// A size, or nothing.
+fn overhead(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { units::size(text) }
+}
+
 fn theta(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number.filter(|theta| (0.0..=10.0).contains(theta)).ok_or_else(|| format!("{text:?} is no exponent: give a number from 0 to 10"))
@@ -406,6 +411,7 @@ mod tests {
         let got = config("zipf --jobs 16 --file 2560M --scatter fio --memory 16G --reads 32M --ramp 0 --scale 32 --overhead 32M").unwrap();
         assert_eq!(got.workload, Workload::Zipf { theta: 0.9, jobs: 16, file_pages: 20_480, scatter: Scatter::Fio { stride: 32 } });
         assert_eq!((got.memory, got.accesses, got.ramp, got.cpus, got.overhead), (1 << 17, 1_000_000, 0, 16, 256));
+        assert_eq!(config("zipf --overhead 0").unwrap().overhead, 0);
         assert_eq!(config("loop --file 8K --scale 1000").unwrap().workload, Workload::Loop { file_pages: 1 });
     }
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use self::show::Show;
 use crate::cli::{Cli, Command};
-use crate::exit::{Code, Failure};
+use crate::exit::Code;
 use crate::replay::{Input, Recorded};
 use crate::session::Session;
 

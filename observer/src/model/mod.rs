@@ -8,6 +8,7 @@ pub mod access;
 pub mod aging;
 pub mod classical;
 pub mod flags;
+mod knobs;
 #[cfg(test)]
 mod lock_step_tests;
 pub mod machine;

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::classic::Classic;
 use super::tests::{check, check_generations, every_lru, machine};
 use super::*;
 use crate::model::rules::*;
