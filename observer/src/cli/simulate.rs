@@ -100,6 +100,9 @@ pub enum Accessed {
         /// Where in its file popular pages lie: `fio` leaves some pages out, as its hash does
         #[arg(long, value_enum, value_name = "HOW", default_value_t)]
         scatter: Scattered,
+        /// How many hits take as long as a miss: jobs then go on at their own pace; they take turns unless given
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        miss_cost: u32,
         /// The rest.
         #[command(flatten)]
         run: Run,
@@ -254,12 +257,12 @@ impl Accessed {
         let short =
             |bytes: u64| u32::try_from(pages(bytes)).map_err(|_| format!("a file of {} pages is too large to simulate", pages(bytes)));
         let (workload, file_pages, anon_pages) = match *self {
-            Self::Zipf { theta, jobs, file, scatter, .. } => {
+            Self::Zipf { theta, jobs, file, scatter, miss_cost, .. } => {
                 // A file scaled by a power of two stands for the large one; by anything else it is a file of its own.
                 let whole = u32::try_from(crate::report::num::to_u64(run.scale)).unwrap_or(1);
                 let stride = if f64::from(whole) == run.scale && whole.is_power_of_two() { whole } else { 1 };
                 let scatter = if scatter == Scattered::Fio { Scatter::Fio { stride } } else { Scatter::Shuffle };
-                (Workload::Zipf { theta, jobs, file_pages: short(file)?, scatter }, u64::from(jobs) * pages(file), 0)
+                (Workload::Zipf { theta, jobs, file_pages: short(file)?, scatter, miss_cost }, u64::from(jobs) * pages(file), 0)
             }
             Self::ScanAndHot { hot, cold_files, cold, hot_per_cold, .. } => (
                 Workload::ScanAndHot { hot_pages: short(hot)?, cold_files, cold_pages: short(cold)?, hot_per_cold },
@@ -400,7 +403,7 @@ mod tests {
     #[test]
     fn the_reference_run_is_a_line() {
         let got = config("zipf --theta 1.1 --file 160M --memory 64M --reads 940k --ramp 70k --rules 7.3 --rules classical").unwrap();
-        assert_eq!(got.workload, Workload::Zipf { theta: 1.1, jobs: 1, file_pages: 40_960, scatter: Scatter::Shuffle });
+        assert_eq!(got.workload, Workload::Zipf { theta: 1.1, jobs: 1, file_pages: 40_960, scatter: Scatter::Shuffle, miss_cost: 1 });
         assert_eq!((got.memory, got.overhead, got.cpus, got.swap), (16_384, page_index_overhead(40_960), 1, 0));
         assert_eq!((got.accesses, got.ramp, got.seed, got.seeds), (940_000, 70_000, 1, 1));
         assert_eq!((got.lrus, got.readahead, got.mode), (vec![Lru::Generations(V7_3), Lru::Classical], Readahead::OFF, Mode::Read));
@@ -409,7 +412,10 @@ mod tests {
     #[test]
     fn a_scale_divides_sizes_and_counts() {
         let got = config("zipf --jobs 16 --file 2560M --scatter fio --memory 16G --reads 32M --ramp 0 --scale 32 --overhead 32M").unwrap();
-        assert_eq!(got.workload, Workload::Zipf { theta: 0.9, jobs: 16, file_pages: 20_480, scatter: Scatter::Fio { stride: 32 } });
+        assert_eq!(
+            got.workload,
+            Workload::Zipf { theta: 0.9, jobs: 16, file_pages: 20_480, scatter: Scatter::Fio { stride: 32 }, miss_cost: 1 }
+        );
         assert_eq!((got.memory, got.accesses, got.ramp, got.cpus, got.overhead), (1 << 17, 1_000_000, 0, 16, 256));
         assert_eq!(config("zipf --overhead 0").unwrap().overhead, 0);
         assert_eq!(config("loop --file 8K --scale 1000").unwrap().workload, Workload::Loop { file_pages: 1 });

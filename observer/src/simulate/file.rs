@@ -62,6 +62,11 @@ impl File {
         self.pages
     }
 
+    /// Whether a page of it is there.
+    pub fn is_resident(&self, cache: &dyn Cache, page: u32) -> bool {
+        cache.is_resident(self.base + page)
+    }
+
     /// `read(2)` of one page.
     pub fn read(&mut self, cache: &mut dyn Cache, page: u32) {
         let key = self.base + page;

@@ -164,6 +164,7 @@ fn configuration(row: &Published, letter: &Letter) -> (Config, f64, f64) {
             jobs: JOBS,
             file_pages: file_pages as u32,
             scatter: Scatter::Fio { stride: scale as u32 },
+            miss_cost: 1,
         },
         mode: row.mode,
         readahead: if row.mode == Mode::Mmap { Readahead::SMALL.scaled(scale as u32) } else { Readahead::OFF },
@@ -213,12 +214,15 @@ mod tests {
         let letter = Letter { cache: 1 << 17, most_accesses: u64::MAX, read_only: false, seed: 1, threads: 1 };
         let (config, scale, part) = configuration(&ROWS[0], &letter);
         assert_eq!((scale, part), (32.0, 1.0));
-        assert_eq!(config.workload, Workload::Zipf { theta: 0.8, jobs: 16, file_pages: 20_480, scatter: Scatter::Fio { stride: 32 } });
+        assert_eq!(
+            config.workload,
+            Workload::Zipf { theta: 0.8, jobs: 16, file_pages: 20_480, scatter: Scatter::Fio { stride: 32 }, miss_cost: 1 }
+        );
         assert_eq!((config.accesses, config.ramp), (7_425_863, 556_940));
         let (tight, scale, _) = configuration(&ROWS[11], &letter);
         assert_eq!(
             (scale, tight.workload),
-            (8.0, Workload::Zipf { theta: 1.4, jobs: 16, file_pages: 81_920, scatter: Scatter::Fio { stride: 8 } })
+            (8.0, Workload::Zipf { theta: 1.4, jobs: 16, file_pages: 81_920, scatter: Scatter::Fio { stride: 8 }, miss_cost: 1 })
         );
         let (_, _, part) = configuration(&ROWS[0], &Letter { most_accesses: 798_280, ..letter });
         assert!((part - 0.1).abs() < 1e-6);

@@ -16,9 +16,10 @@ const fn mode(mode: Mode) -> &'static str {
 /// What was run, in one line.
 fn title(report: &Report) -> String {
     let what = match report.workload {
-        Workload::Zipf { theta, jobs, file_pages, scatter } => {
+        Workload::Zipf { theta, jobs, file_pages, scatter, miss_cost } => {
             let scattered = if scatter == Scatter::Shuffle { "" } else { " scattered as by fio" };
-            format!("zipf θ {theta}, {jobs} × {file_pages} pages{scattered}")
+            let paced = if miss_cost > 1 { format!(", a miss as long as {miss_cost} hits") } else { String::new() };
+            format!("zipf θ {theta}, {jobs} × {file_pages} pages{scattered}{paced}")
         }
         Workload::ScanAndHot { hot_pages, cold_files, cold_pages, hot_per_cold } => {
             format!("scan-and-hot, hot {hot_pages} pages, cold {cold_files} × {cold_pages} pages, {hot_per_cold} hot per cold")

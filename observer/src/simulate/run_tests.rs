@@ -8,7 +8,7 @@ use crate::simulate::{Scatter, render};
 fn reference(theta: f64, lrus: Vec<Lru>, seeds: u32) -> Config {
     const FILE: u32 = 40_960;
     Config {
-        workload: Workload::Zipf { theta, jobs: 1, file_pages: FILE, scatter: Scatter::Shuffle },
+        workload: Workload::Zipf { theta, jobs: 1, file_pages: FILE, scatter: Scatter::Shuffle, miss_cost: 1 },
         mode: Mode::Read,
         readahead: Readahead::OFF,
         lrus,
@@ -45,7 +45,7 @@ fn zipf_reads_refault_as_often_as_on_a_real_kernel() {
 fn fg_saves_as_many_refaults_as_its_letter_says() {
     // The letter's first row, scaled to 2^17 pages: 16 jobs, 396,046 reads a second before the series, 45 s of ramp and 600 s measured.
     let config = Config {
-        workload: Workload::Zipf { theta: 0.8, jobs: 16, file_pages: 20_480, scatter: Scatter::Shuffle },
+        workload: Workload::Zipf { theta: 0.8, jobs: 16, file_pages: 20_480, scatter: Scatter::Shuffle, miss_cost: 1 },
         memory: 1 << 17,
         overhead: 0,
         cpus: 16,
@@ -126,7 +126,7 @@ fn mixed_memory_swaps() {
 #[test]
 fn every_workload_and_mode_runs() {
     let workloads = [
-        Workload::Zipf { theta: 1.0, jobs: 2, file_pages: 5000, scatter: Scatter::Fio { stride: 1 } },
+        Workload::Zipf { theta: 1.0, jobs: 2, file_pages: 5000, scatter: Scatter::Fio { stride: 1 }, miss_cost: 50 },
         Workload::ScanAndHot { hot_pages: 100, cold_files: 2, cold_pages: 3000, hot_per_cold: 2 },
         Workload::Sequential,
         Workload::Loop { file_pages: 5000 },

@@ -33,6 +33,8 @@ pub enum Workload {
         file_pages: u32,
         /// Where in it popular pages lie.
         scatter: Scatter,
+        /// How many accesses that hit take as long as one that misses. Each job goes on as its own accesses end; with 1 they take turns.
+        miss_cost: u32,
     },
     /// A hot file read over and over beside cold files, each of whose pages is read once a pass (spec 12.2, SQLite and grep).
     ScanAndHot {
@@ -83,11 +85,14 @@ pub(crate) struct Stream {
     anon: u32,
     keys: u32,
     step: u64,
+    /// When each job's last access ends, in times of a hit.
+    ends: Vec<u64>,
 }
 
 impl Stream {
     pub(crate) fn new(workload: Workload, mode: Mode, readahead: Readahead, accesses: u64, seed: u64) -> Self {
         let mut random = Random::new(seed);
+        let jobs = if let Workload::Zipf { jobs, .. } = workload { jobs.max(1) } else { 1 };
         let readahead = if mode == Mode::MmapRandom { Readahead::OFF } else { readahead };
         let lengths: Vec<u32> = match workload {
             Workload::Zipf { jobs, file_pages, .. } => vec![file_pages; jobs.max(1) as usize],
@@ -118,7 +123,7 @@ impl Stream {
             })
             .collect();
         let anon_pages = if let Workload::Mixed { anon_pages, .. } = workload { anon_pages } else { 0 };
-        Self { workload, mode, random, files, laws, anon, keys: anon + aligned(anon_pages), step: 0 }
+        Self { workload, mode, random, files, laws, anon, keys: anon + aligned(anon_pages), step: 0, ends: vec![0; jobs as usize] }
     }
 
     /// Keys in use.
@@ -140,10 +145,15 @@ impl Stream {
         let step = self.step;
         self.step += 1;
         match self.workload {
-            Workload::Zipf { jobs, .. } => {
-                let job = (step % u64::from(jobs.max(1))) as usize;
+            Workload::Zipf { jobs, miss_cost, .. } => {
+                let job = match miss_cost {
+                    ..=1 => (step % u64::from(jobs.max(1))) as usize,
+                    // The first of those that end soonest.
+                    _ => (0..self.ends.len()).min_by_key(|&job| self.ends[job]).unwrap_or(0),
+                };
                 cache.run_on(job);
                 let page = self.laws[job].next(&mut self.random);
+                self.ends[job] += if self.files[job].is_resident(cache, page) { 1 } else { u64::from(miss_cost) };
                 self.access(cache, job, page);
             }
             Workload::ScanAndHot { hot_pages, cold_files, cold_pages, hot_per_cold } => {
@@ -173,5 +183,28 @@ impl Stream {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Config, Lru};
+
+    /// Misses of a job that has nothing cached, beside one that has everything, in so many accesses of both.
+    fn misses(miss_cost: u32, accesses: u64) -> u64 {
+        let workload = Workload::Zipf { theta: 0.0, jobs: 2, file_pages: 100_000, scatter: Scatter::Shuffle, miss_cost };
+        let mut stream = Stream::new(workload, Mode::Read, Readahead::OFF, accesses, 1);
+        let mut cache = Lru::Classical.cache(Config::pages(1 << 20));
+        (0..100_000).for_each(|page| cache.add(page, 0, Entering::READ));
+        (0..accesses).for_each(|_| stream.next(&mut *cache));
+        cache.counters().misses
+    }
+
+    #[test]
+    fn a_job_that_waits_falls_behind() {
+        let in_turn = misses(1, 1100);
+        assert!((540..=550).contains(&in_turn), "every second access, but for pages read twice: {in_turn}");
+        assert_eq!(misses(10, 1100), 100);
     }
 }
