@@ -22,6 +22,7 @@ pub(super) enum Action {
     NextPlaces,
     Help,
     Hooks,
+    Cost,
     NextTheme,
     Faster,
     Slower,

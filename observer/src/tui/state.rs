@@ -31,6 +31,7 @@ pub(super) struct Prompt {
 pub(super) enum Popup {
     Help,
     Hooks,
+    Cost,
     /// By key; None for all of them together.
     Lruvec(Option<u64>),
     File(u64),
