@@ -245,6 +245,7 @@ fn header() -> Header {
         start_boottime: 86_400_000_000_000,
         start_realtime: 1_790_000_000_000_000_000,
         command: String::new(),
+        part: None,
     }
 }
 

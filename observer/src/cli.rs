@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::model::rules::Rules;
-use crate::units;
+use crate::units::{self, Limit};
 
 /// Shown below every help text.
 const EXIT_CODES: &str = "\
@@ -74,6 +74,9 @@ pub struct Live {
     /// End after this long (90s, 5m); summaries without it cover ten seconds
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     pub duration: Option<Duration>,
+    /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
+    #[arg(long)]
+    pub cost: bool,
     /// Rule set to show, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
@@ -89,6 +92,19 @@ pub struct Record {
     /// The recording to write (.arrows), - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Begin a new file at a size (256M) or after a time (10m), or whichever comes first (256M,10m)
+    ///
+    /// With -o run.arrows the files are run-000001.arrows, run-000002.arrows and so on. Each is a recording of its own and
+    /// tells again the names it needs; `observer replay run-*.arrows` shows them as one. M is mebibytes, m is minutes. A file
+    /// ends with the batch that reaches the size.
+    #[arg(long, value_name = "SIZE|TIME", value_delimiter = ',', value_parser = units::limit)]
+    pub rotate: Vec<Limit>,
+    /// Keep only the newest N files, those of earlier recordings of that name included
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+    /// Take the events from a recording, - for standard input, instead of from this kernel
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cgroup", "run", "memory_max"])]
+    pub from: Option<PathBuf>,
     /// End after this long (90s, 5m)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     pub duration: Option<Duration>,
@@ -98,6 +114,9 @@ pub struct Record {
     /// Limit of CMD's cgroup (512M)
     #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "run")]
     pub memory_max: Option<u64>,
+    /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
+    #[arg(long, conflicts_with = "from")]
+    pub cost: bool,
     /// Run this in a cgroup of its own, record that cgroup, end with it
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
@@ -107,9 +126,9 @@ pub struct Record {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub struct Replay {
-    /// A recording, - for standard input
-    #[arg(value_name = "FILE")]
-    pub input: PathBuf,
+    /// A recording, - for standard input; several files that --rotate made are shown as one
+    #[arg(value_name = "FILE", required = true)]
+    pub inputs: Vec<PathBuf>,
     /// The summary instead of the screen.
     #[command(flatten)]
     pub summary: Summary,
@@ -189,6 +208,10 @@ mod tests {
             panic!()
         };
         assert_eq!((record.run.len(), record.memory_max, record.duration), (3, Some(512 << 20), Some(Duration::from_secs(60))));
+        let Some(Command::Record(record)) = parse("observer record -o x --rotate 256M,10m --keep 8 --from -").unwrap().command else {
+            panic!()
+        };
+        assert_eq!((record.rotate.len(), record.keep, record.from), (2, Some(8), Some(PathBuf::from("-"))));
         let Some(Command::Replay(replay)) =
             parse("observer replay - --speed 2.5x --rules fg-v4 --rules fg-v4,defer=oldest").unwrap().command
         else {
@@ -210,6 +233,10 @@ mod tests {
             "observer record",
             "observer record -o x --memory-max 1G",
             "observer record -o x --duration soon -- true",
+            "observer record -o x --keep 3",
+            "observer record -o x --rotate 256",
+            "observer record -o x --rotate 256M --keep 0",
+            "observer record -o x --from y --cgroup z",
             "observer replay",
             "observer replay x --speed 0",
             "observer replay x --speed NaN",

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod exit;
 pub mod kernel;
 pub mod model;
+pub mod privileges;
 pub mod record;
 pub mod replay;
 pub mod report;

@@ -56,6 +56,27 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero()).ok_or_else(refuse)
 }
 
+/// How far something may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many bytes.
+    Bytes(u64),
+    /// So long.
+    Time(Duration),
+}
+
+/// A size or a duration: `10m` is ten minutes, `10M` ten mebibytes; a number alone could be either.
+///
+/// # Errors
+/// Says what is accepted.
+pub fn limit(text: &str) -> Result<Limit, String> {
+    let refuse = || format!("{text:?} is neither a size (256M, 1G) nor a time (90s, 10m, 1h)");
+    if text.ends_with(|last: char| last.is_ascii_digit()) {
+        return Err(refuse());
+    }
+    duration(text).map(Limit::Time).or_else(|_| size(text).map(Limit::Bytes)).map_err(|_| refuse())
+}
+
 /// The digits at the beginning, and what follows.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()))
@@ -82,6 +103,17 @@ mod tests {
         }
         for text in ["", "M", "0", "-1", "1X", "1Mb/s", "1e3", "1.2.3M", "9999999999T", "１M", "Mé"] {
             assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_size_or_a_time() {
+        assert_eq!(limit("10m"), Ok(Limit::Time(Duration::from_secs(600))));
+        assert_eq!(limit("10M"), Ok(Limit::Bytes(10 << 20)));
+        assert_eq!(limit("64k"), Ok(Limit::Bytes(64 << 10)));
+        assert_eq!(limit("1h30m"), Ok(Limit::Time(Duration::from_secs(5400))));
+        for text in ["", "10", "m", "M", "10x", "-1m"] {
+            assert!(limit(text).is_err(), "{text}");
         }
     }
 

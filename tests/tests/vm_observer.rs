@@ -110,6 +110,11 @@ fn the_newest_kernel_is_followed() {
 }
 
 #[test]
+fn kernel_6_18_is_followed() {
+    follows_the_kernel("6.18");
+}
+
+#[test]
 fn kernel_6_12_is_followed() {
     follows_the_kernel("6.12");
 }

@@ -27,7 +27,7 @@ pub const STATUS_FAILED: i32 = 125;
 pub const STATUS_TIMEOUT: i32 = 124;
 
 /// The kernels that the end-to-end tests boot.
-pub const TESTED_KERNELS: [&str; 2] = ["newest", "6.12"];
+pub const TESTED_KERNELS: [&str; 3] = ["newest", "6.18", "6.12"];
 
 /// A machine to be run.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use aya::{
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, object, peek, warnings::Warnings, wire};
+use super::{attach, cost::Cost, object, peek, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
@@ -37,11 +37,13 @@ pub struct Options {
     pub ring_bytes: u32,
     /// The command run under observation, for the header.
     pub command: String,
+    /// Whether the kernel counts what the programs cost.
+    pub cost: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new() }
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false }
     }
 }
 
@@ -58,6 +60,9 @@ pub struct Live {
     pending: VecDeque<Event>,
     last_clock: Option<Instant>,
     warnings: Warnings,
+    cost: Option<Cost>,
+    /// What the user should know from the start.
+    notes: Vec<String>,
 }
 
 /// Clock snapshots come this often.
@@ -119,6 +124,10 @@ impl Live {
         let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
         let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
         let warnings = Warnings::of(&mut ebpf);
+        let (cost, notes) = match options.cost.then(|| Cost::start(&ebpf)).transpose() {
+            Ok(cost) => (cost, Vec::new()),
+            Err(note) => (None, vec![note]),
+        };
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
         Ok(Self {
@@ -132,6 +141,8 @@ impl Live {
             pending: VecDeque::new(),
             last_clock: None,
             warnings,
+            cost,
+            notes,
         })
     }
 
@@ -150,6 +161,9 @@ impl Live {
         if self.last_clock.is_none_or(|last| last.elapsed() >= CLOCK_EVERY) {
             self.last_clock = Some(Instant::now());
             out.push(clock_snapshot());
+        }
+        if let Some(cost) = &mut self.cost {
+            cost.read(boottime(), out);
         }
         // Losses first: they happened before what is still in the ring was taken out.
         self.losses(out)?;
@@ -173,7 +187,9 @@ impl Live {
 
     /// What the programs warned of since the last call, each kind once.
     pub fn take_warnings(&mut self) -> Vec<String> {
-        self.warnings.take()
+        let mut lines = std::mem::take(&mut self.notes);
+        lines.append(&mut self.warnings.take());
+        lines
     }
 
     fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {
@@ -241,6 +257,7 @@ fn startup_record(
         start_boottime: boottime(),
         start_realtime: realtime(),
         command: options.command.clone(),
+        part: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod command;
+mod cost;
 pub mod live;
 pub mod object;
 pub mod peek;

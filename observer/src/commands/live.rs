@@ -12,6 +12,7 @@ use crate::capture::live::{Live, Options};
 use crate::cli::{self, Color};
 use crate::exit::{Code, Failure, code_of};
 use crate::kernel::own_rules;
+use crate::privileges;
 use crate::record::referee::{Referee, Refereed};
 use crate::replay::EMBEDDED;
 use crate::replay::{Input, Recorded, Source};
@@ -29,14 +30,17 @@ pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {
         show.duration.get_or_insert(SUMMARY);
     }
     may_trace()?;
-    show.run(start(args.cgroup.as_deref(), String::new())?)
+    let source = start(args.cgroup.as_deref(), String::new(), args.cost)?;
+    give_up(CapabilitySet::empty(), &source);
+    show.run(source)
 }
 
 /// `observer`: this kernel if it has what matters and lets us, else the embedded recording.
 pub(super) fn main_job(mut show: Show) -> Result<Code> {
     let obstacle = match obstacle() {
-        None => match start(None, String::new()) {
+        None => match start(None, String::new(), false) {
             Ok(live) => {
+                give_up(CapabilitySet::empty(), &live);
                 if show.is_summary() {
                     show.duration.get_or_insert(SUMMARY);
                 }
@@ -48,14 +52,20 @@ pub(super) fn main_job(mut show: Show) -> Result<Code> {
     };
     show.note = format!("a recording, not this machine: {obstacle}");
     show.sizes = OBSERVED_SIZE.to_vec();
+    privileges::drop_all();
     show.run(Recorded::open(Input::Embedded(EMBEDDED))?)
 }
 
+/// Attached, so nothing needs a capability any more but `keep` and, on old kernels, reading maps.
+pub(super) fn give_up(keep: CapabilitySet, source: &impl Source) {
+    privileges::drop_except(keep | privileges::for_maps(&source.header().kernel));
+}
+
 /// This kernel's events with its own counters beside them.
-pub(super) fn start(cgroup: Option<&Path>, command: String) -> Result<impl Source + use<>> {
+pub(super) fn start(cgroup: Option<&Path>, command: String, cost: bool) -> Result<impl Source + use<>> {
     // First what has nothing to do with the kernel: a cgroup that does not exist.
     let referee = Referee::new(cgroup)?;
-    let options = Options { cgroup: cgroup.map(Path::to_owned), command, ..Options::default() };
+    let options = Options { cgroup: cgroup.map(Path::to_owned), command, cost, ..Options::default() };
     let live = Live::start(&options).map_err(|error| match code_of(&error) {
         Some(Code::Failed) => Failure::new(Code::Unsupported, format!("{error:#}")).into(),
         _ => error,

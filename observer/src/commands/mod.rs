@@ -13,7 +13,8 @@ use anyhow::Result;
 use self::show::Show;
 use crate::cli::{Cli, Command};
 use crate::exit::Code;
-use crate::replay::{Input, Recorded};
+use crate::privileges;
+use crate::replay::{Input, Inputs};
 use crate::session::Session;
 
 /// Sizes of what-if caches in summaries of recordings: the one observed.
@@ -32,7 +33,10 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Doctor(args)) => return doctor(args.json),
         Some(Command::Simulate(args)) => simulate::run(&args)?,
         Some(Command::Replay(args)) => {
-            let source = Recorded::open(Input::from_argument(args.input))?;
+            let inputs = Inputs::open(&args.inputs.into_iter().map(Input::from_argument).collect::<Vec<_>>())?;
+            // What others wrote is parsed with nothing to lose.
+            privileges::drop_all();
+            let source = inputs.read()?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
             let sizes = if args.sizes.is_empty() { OBSERVED_SIZE.to_vec() } else { args.sizes };
             let show = Show { summary: args.summary, rules, sizes, speed: args.speed, paused: args.paused, ..Show::new(color) };

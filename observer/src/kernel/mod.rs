@@ -6,4 +6,6 @@ pub mod flag_fields;
 pub mod hooks;
 pub mod layout;
 pub mod own_rules;
+#[cfg(test)]
+mod stored_tests;
 pub mod symbols;

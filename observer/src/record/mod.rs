@@ -1,7 +1,10 @@
 //! A source into a recording, until it ends, a command ends, or someone wants it to.
 
+mod names;
+pub mod parts;
 pub mod referee;
 pub mod signals;
+mod sink;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitStatus;
@@ -12,9 +15,12 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, Progres
 
 use self::referee::Referee;
 use self::signals::{Signals, to_pass_on};
+pub use self::sink::Rotation;
+use self::sink::Sink;
 use crate::capture::command::Running;
+use crate::exit::say;
 use crate::replay::Source;
-use crate::stream::{Body, Event, Writer};
+use crate::stream::{Body, Event};
 
 /// Longest wait before signals and the command are looked at again.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -41,14 +47,22 @@ pub struct Output {
     pub pipe: bool,
 }
 
+/// One recording, or one after another.
+pub enum Target {
+    /// All of it.
+    One(Output),
+    /// A new file from time to time.
+    Many(Rotation),
+}
+
 /// What to record.
 pub struct Job<'a> {
     /// Events.
     pub source: &'a mut dyn Source,
-    /// The kernel's own counters.
-    pub referee: &'a Referee,
+    /// The kernel's own counters; none for events of another time or machine.
+    pub referee: Option<&'a Referee>,
     /// Where to.
-    pub output: Output,
+    pub target: Target,
     /// End after so long.
     pub duration: Option<Duration>,
     /// Starts the command, once the recording runs; ends with it.
@@ -58,8 +72,12 @@ pub struct Job<'a> {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
+    /// What it is called, or its last file.
+    pub name: String,
+    /// Files begun, where there may be several.
+    pub files: Option<u32>,
     /// Rows written.
     pub rows: u64,
     /// Bytes written.
@@ -79,17 +97,22 @@ pub struct Outcome {
 /// # Errors
 /// When the source or the output fails (a closed pipe is none); what was written before stays readable.
 pub fn run(job: Job<'_>) -> Result<Outcome> {
-    let Job { source, referee, output: Output { write, name, pipe }, duration, command, signals } = job;
-    let mut outcome = Outcome { pipe, ..Outcome::default() };
-    let mut recorder = match Writer::new(write, &source.header()) {
-        Ok(writer) => Recorder { writer, events: Vec::new(), lost: 0, progress: progress(&name, pipe) },
-        Err(error) => return closed_or(error, &name, outcome),
+    let Job { source, referee, target, duration, command, signals } = job;
+    let header = source.header();
+    let (sink, name, pipe) = match target {
+        Target::One(Output { write, name, pipe }) => (Sink::one(write, &header, pipe.then_some(PIPE_INTERVAL)), name, pipe),
+        Target::Many(rotation) => {
+            let name = rotation.parts.pattern();
+            (Sink::many(rotation, &header), name, false)
+        }
     };
-    if pipe {
-        recorder.writer = recorder.writer.with_interval(PIPE_INTERVAL);
-    }
+    let mut outcome = Outcome { pipe, name, ..Outcome::default() };
+    let mut recorder = match sink {
+        Ok(sink) => Recorder { sink, events: Vec::new(), lost: 0, progress: progress(&outcome.name, pipe) },
+        Err(error) => return closed_or(error, outcome),
+    };
     let mut command = command.map(|start| start()).transpose()?;
-    let followed = recorder.follow(source, &mut command, signals, duration);
+    let followed = recorder.follow(source, referee, &mut command, signals, duration);
     let written = followed.and_then(|end| {
         if let End::Command(status) = end {
             outcome.command = Some(status);
@@ -102,11 +125,14 @@ pub fn run(job: Job<'_>) -> Result<Outcome> {
         outcome.command = matches!(written, Ok(End::Signals)).then_some(status);
     }
     recorder.progress.finish_and_clear();
-    let written = written.and_then(|_| Ok(recorder.writer.flush()?));
-    (outcome.rows, outcome.bytes, outcome.lost) = (recorder.writer.written_rows(), recorder.writer.bytes(), recorder.lost);
-    match written.and_then(|()| Ok(recorder.writer.finish()?)) {
-        Ok(_) => Ok(outcome),
-        Err(Stop::Output(error)) => closed_or(error, &name, outcome),
+    let written = written.and_then(|_| Ok(recorder.sink.flush()?));
+    (outcome.rows, outcome.bytes, outcome.lost) = (recorder.sink.written_rows(), recorder.sink.bytes(), recorder.lost);
+    if let Some((files, last)) = recorder.sink.files() {
+        (outcome.files, outcome.name) = (Some(files), last);
+    }
+    match written.and_then(|()| Ok(recorder.sink.finish()?)) {
+        Ok(()) => Ok(outcome),
+        Err(Stop::Output(error)) => closed_or(error, outcome),
         Err(Stop::Other(error)) => Err(error),
     }
 }
@@ -132,10 +158,11 @@ impl From<io::Error> for Stop {
     }
 }
 
-fn closed_or(error: io::Error, name: &str, outcome: Outcome) -> Result<Outcome> {
+fn closed_or(error: io::Error, outcome: Outcome) -> Result<Outcome> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Ok(Outcome { closed: true, ..outcome });
     }
+    let name = &outcome.name;
     Err(error).with_context(|| match outcome.rows {
         0 => format!("cannot write {name}"),
         rows => format!("cannot write {name} any further (the {} events before that are readable)", HumanCount(rows)),
@@ -143,7 +170,7 @@ fn closed_or(error: io::Error, name: &str, outcome: Outcome) -> Result<Outcome> 
 }
 
 struct Recorder {
-    writer: Writer<Box<dyn Write>>,
+    sink: Sink,
     events: Vec<Event>,
     lost: u64,
     progress: ProgressBar,
@@ -154,13 +181,14 @@ impl Recorder {
     fn follow(
         &mut self,
         source: &mut dyn Source,
+        referee: Option<&Referee>,
         command: &mut Option<Running>,
         signals: &Signals,
         duration: Option<Duration>,
     ) -> Result<End, Stop> {
         let start = Instant::now();
         let mut heard = (0, 0);
-        while self.step(source, PATIENCE)? {
+        while self.step(source, referee, PATIENCE)? {
             if let Some(running) = command {
                 if let Some(status) = running.try_wait().context("cannot wait for the command").map_err(Stop::Other)? {
                     return Ok(End::Command(status));
@@ -184,30 +212,34 @@ impl Recorder {
     }
 
     /// Takes what has come; `false` when the source has ended.
-    fn step(&mut self, source: &mut dyn Source, patience: Duration) -> Result<bool, Stop> {
+    fn step(&mut self, source: &mut dyn Source, referee: Option<&Referee>, patience: Duration) -> Result<bool, Stop> {
         self.events.clear();
         let more = source.fill(&mut self.events, patience).map_err(Stop::Other)?;
         for event in &self.events {
-            self.writer.push(event)?;
+            self.sink.push(event, referee)?;
             if let Body::Lost { count, .. } = event.body {
                 self.lost += count;
             }
         }
-        self.writer.tick(Instant::now())?;
+        for note in source.take_notes() {
+            self.progress.suspend(|| say(format_args!("{}: {note}", source.name())));
+        }
+        self.sink.tick(Instant::now())?;
         if !self.progress.is_hidden() {
-            let (rows, bytes) = (HumanCount(self.writer.rows()), HumanBytes(self.writer.bytes()));
+            let (rows, bytes) = (HumanCount(self.sink.rows()), HumanBytes(self.sink.bytes()));
             self.progress.set_message(format!("{rows} events, {} lost, {bytes}", HumanCount(self.lost)));
         }
         Ok(more)
     }
 
     /// The last events and the referee's last word.
-    fn close(&mut self, source: &mut dyn Source, referee: &Referee) -> Result<(), Stop> {
+    fn close(&mut self, source: &mut dyn Source, referee: Option<&Referee>) -> Result<(), Stop> {
+        let Some(referee) = referee else { return Ok(()) };
         let counters = referee.read();
         let start = Instant::now();
-        while self.step(source, Duration::ZERO)? && self.events.len() >= FEW && start.elapsed() < LAST_DRAIN {}
+        while self.step(source, Some(referee), Duration::ZERO)? && self.events.len() >= FEW && start.elapsed() < LAST_DRAIN {}
         for counter in &counters {
-            self.writer.push(counter)?;
+            self.sink.push(counter, Some(referee))?;
         }
         Ok(())
     }
@@ -282,7 +314,14 @@ mod tests {
     fn record(end: u64, duration: Option<Duration>, shared: &Shared, signals: &Signals) -> Result<Outcome> {
         let output = Output { write: Box::new(shared.clone()), name: "test".into(), pipe: true };
         let referee = Referee::new(None).unwrap();
-        run(Job { source: &mut Ticking { count: 0, end }, referee: &referee, output, duration, command: None, signals })
+        run(Job {
+            source: &mut Ticking { count: 0, end },
+            referee: Some(&referee),
+            target: Target::One(output),
+            duration,
+            command: None,
+            signals,
+        })
     }
 
     fn endless() -> Shared {

@@ -33,6 +33,8 @@ impl Signals {
         let [interrupt, terminate, hangup] = installed;
         let (mut interrupt, mut terminate, mut hangup) = (interrupt?, terminate?, hangup?);
         let listen = move || {
+            // Capabilities are each thread's own, and this one only counts.
+            crate::privileges::drop_all();
             runtime.block_on(async move {
                 loop {
                     tokio::select! {

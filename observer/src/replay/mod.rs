@@ -13,12 +13,13 @@ pub mod offscreen;
 mod pacer;
 pub mod pump;
 pub mod recorded;
+mod series;
 pub mod source;
 #[cfg(test)]
 mod tests;
 
 pub use pump::Player;
-pub use recorded::{Input, Recorded};
+pub use recorded::{Input, Inputs, Recorded};
 pub use source::Source;
 
 pub use crate::tui::{Control, Seek};

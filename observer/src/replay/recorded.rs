@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -10,10 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::series::{self, Series, Step};
 use super::source::Source;
 use crate::exit::{Code, Failure};
 use crate::session::frame::SourceKind;
-use crate::stream::damage::{Damage, NO_CPU};
+use crate::stream::damage::NO_CPU;
 use crate::stream::reader::{self, Reader};
 use crate::stream::{Body, Event, Header};
 
@@ -31,11 +33,82 @@ pub enum Input {
     Embedded(&'static [u8]),
 }
 
-/// Opened for reading.
-struct Opened {
-    read: Box<dyn Read + Send>,
+/// Opened, not read yet: from here on nothing needs a permission any more.
+#[derive(Clone)]
+pub(super) struct Opened {
+    /// What to call it.
+    pub(super) name: String,
     kind: SourceKind,
-    last_ts: Option<u64>,
+    place: Place,
+}
+
+/// Where it is read.
+#[derive(Clone)]
+enum Place {
+    Bytes(&'static [u8]),
+    Stdin,
+    /// Read from wherever it stands.
+    Pipe(Arc<File>),
+    /// Read from any place, by several readers.
+    File(Arc<File>),
+}
+
+/// A file and where its reader is; others have their own places.
+struct At(Arc<File>, u64);
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read_at(buffer, self.1)?;
+        self.1 += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for At {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let base = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.1.checked_add_signed(by),
+            SeekFrom::End(by) => self.0.metadata()?.len().checked_add_signed(by),
+        };
+        self.1 = base.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.1)
+    }
+}
+
+impl Opened {
+    /// Reads it from its start.
+    pub(super) fn read(&self) -> Box<dyn Read + Send> {
+        match &self.place {
+            Place::Bytes(bytes) => Box::new(*bytes),
+            Place::Stdin => Box::new(io::stdin()),
+            Place::Pipe(file) => Box::new(Stream(Arc::clone(file))),
+            Place::File(file) => Box::new(At(Arc::clone(file), 0)),
+        }
+    }
+
+    fn last_ts(&self) -> Result<Option<u64>> {
+        let last = match &self.place {
+            Place::Bytes(bytes) => reader::last_ts(&mut Cursor::new(bytes)),
+            Place::File(file) => reader::last_ts(&mut At(Arc::clone(file), 0)),
+            Place::Stdin | Place::Pipe(_) => Ok(None),
+        };
+        last.with_context(|| format!("cannot read {}", self.name))
+    }
+
+    /// Whether it is a file, which can be read more than once.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.place, Place::File(_))
+    }
+}
+
+/// A pipe.
+struct Stream(Arc<File>);
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(buffer)
+    }
 }
 
 impl Input {
@@ -45,38 +118,31 @@ impl Input {
     }
 
     fn open(&self) -> Result<Opened> {
-        Ok(match self {
-            Input::Embedded(bytes) => {
-                let last_ts = reader::last_ts(&mut Cursor::new(bytes))?;
-                Opened { read: Box::new(*bytes), kind: SourceKind::Embedded, last_ts }
-            }
+        let name = match self {
+            Input::File(path) => path.display().to_string(),
+            Input::Stdin => "standard input".to_owned(),
+            Input::Embedded(_) => "embedded recording".to_owned(),
+        };
+        let (kind, place) = match self {
+            Input::Embedded(bytes) => (SourceKind::Embedded, Place::Bytes(bytes)),
             Input::Stdin if io::stdin().is_terminal() => {
                 let line = "standard input is a terminal: pipe a recording into it (ssh box sudo observer record -o - | observer replay -)";
                 return Err(Failure::new(Code::Usage, line).into());
             }
-            Input::Stdin => Opened { read: Box::new(io::stdin()), kind: SourceKind::Pipe, last_ts: None },
+            Input::Stdin => (SourceKind::Pipe, Place::Stdin),
             Input::File(path) => {
-                let mut file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+                let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
                 let metadata = file.metadata()?;
                 if metadata.is_dir() {
-                    bail!("{} is a directory: give the recording itself", path.display());
+                    bail!("{name} is a directory: give the recording itself");
                 }
-                if !metadata.is_file() {
-                    return Ok(Opened { read: Box::new(file), kind: SourceKind::Pipe, last_ts: None });
+                match metadata.is_file() {
+                    true => (SourceKind::Recording, Place::File(Arc::new(file))),
+                    false => (SourceKind::Pipe, Place::Pipe(Arc::new(file))),
                 }
-                let last_ts = reader::last_ts(&mut file).with_context(|| format!("cannot read {}", path.display()))?;
-                file.seek(SeekFrom::Start(0))?;
-                Opened { read: Box::new(file), kind: SourceKind::Recording, last_ts }
             }
-        })
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Input::File(path) => path.display().to_string(),
-            Input::Stdin => "standard input".to_owned(),
-            Input::Embedded(_) => "embedded recording".to_owned(),
-        }
+        };
+        Ok(Opened { name, kind, place })
     }
 }
 
@@ -90,7 +156,8 @@ struct Delivery {
 
 /// A recording.
 pub struct Recorded {
-    input: Input,
+    /// Its files in order, at least one.
+    files: Vec<Opened>,
     kind: SourceKind,
     header: Arc<Header>,
     last_ts: Option<u64>,
@@ -107,43 +174,54 @@ impl Recorded {
     /// # Errors
     /// One line that says why it cannot be read.
     pub fn open(input: Input) -> Result<Recorded> {
-        let Opened { read, kind, last_ts } = input.open()?;
-        let reader = Reader::new(read).with_context(|| input.name())?;
-        let header = reader.header();
-        let (deliveries, emptied) = start(reader)?;
-        Ok(Recorded { input, kind, header, last_ts, deliveries, emptied, notes: Vec::new(), damaged: false })
+        Inputs::open(&[input])?.read()
+    }
+}
+
+/// Recordings that are open and not read yet.
+pub struct Inputs(Vec<Opened>);
+
+impl Inputs {
+    /// Opens one, or the files of one.
+    ///
+    /// # Errors
+    /// One line that says why.
+    pub fn open(inputs: &[Input]) -> Result<Inputs> {
+        inputs.iter().map(Input::open).collect::<Result<_>>().map(Inputs)
+    }
+
+    /// Begins to read; for a pipe this waits for its header. Files may stand in any order.
+    ///
+    /// # Errors
+    /// As [`Recorded::open`], or when the files do not belong together.
+    pub fn read(self) -> Result<Recorded> {
+        let files = series::sort(self.0)?;
+        let [first, rest @ ..] = files.as_slice() else { bail!("no recording is given") };
+        let last_ts = rest.last().unwrap_or(first).last_ts()?;
+        let reader = Reader::new(first.read()).with_context(|| first.name.clone())?;
+        let (header, kind) = (reader.header(), first.kind);
+        let (deliveries, emptied) = start(Series::new(reader, first.name.clone(), rest.iter().cloned()))?;
+        Ok(Recorded { files, kind, header, last_ts, deliveries, emptied, notes: Vec::new(), damaged: false })
     }
 }
 
 type Channels = (Receiver<io::Result<Delivery>>, SyncSender<Vec<Event>>);
 
 /// Starts the reader's thread, which ends when nobody takes its deliveries any more.
-fn start(mut reader: Reader<Box<dyn Read + Send>>) -> Result<Channels> {
+fn start(mut series: Series) -> Result<Channels> {
     let (deliver, deliveries) = sync_channel(AHEAD);
     let (emptied, empty) = sync_channel::<Vec<Event>>(AHEAD + 1);
     let read = move || {
-        let mut told = 0;
         loop {
-            let mut delivery = Delivery { events: empty.try_recv().unwrap_or_default(), ..Delivery::default() };
-            let batch = reader.next_batch(&mut delivery.events);
-            let damage = reader.damage();
-            delivery.notes = damage[told..].iter().map(ToString::to_string).collect();
-            delivery.damaged = damage[told..].iter().any(Damage::is_loss);
-            told = damage.len();
-            let (delivery, last) = match batch {
-                Ok(Some(info)) => {
-                    if info.missing > 0 {
-                        delivery.events.insert(0, gap(*info.ts.start(), info.missing));
+            let mut events = empty.try_recv().unwrap_or_default();
+            let (delivery, last) = match series.next(&mut events) {
+                Ok(Step { gap: missing, notes, damaged, ended }) => {
+                    if let Some((ts, rows)) = missing {
+                        events.insert(0, gap(ts, rows));
                     }
-                    (Ok(delivery), false)
+                    (Ok(Delivery { events, notes, damaged }), ended)
                 }
-                Ok(None) => {
-                    if reader.more_damage() > 0 {
-                        delivery.notes.push(format!("{} more flaws", reader.more_damage()));
-                    }
-                    (Ok(delivery), true)
-                }
-                Err(error) => (Err(error), true),
+                Err(error) => (Err(series::into_io(error)), true),
             };
             if deliver.send(delivery).is_err() || last {
                 return;
@@ -169,7 +247,11 @@ impl Source for Recorded {
     }
 
     fn name(&self) -> String {
-        self.input.name()
+        let first = self.files.first().map(|file| file.name.clone()).unwrap_or_default();
+        match self.files.len() {
+            1 => first,
+            files => format!("{first} and {} more", files - 1),
+        }
     }
 
     fn fill(&mut self, out: &mut Vec<Event>, patience: Duration) -> Result<bool> {
@@ -197,8 +279,9 @@ impl Source for Recorded {
         if self.kind == SourceKind::Pipe {
             return Ok(false);
         }
-        let reader = Reader::new(self.input.open()?.read).with_context(|| self.name())?;
-        (self.deliveries, self.emptied) = start(reader)?;
+        let [first, rest @ ..] = self.files.as_slice() else { return Ok(false) };
+        let reader = Reader::new(first.read()).with_context(|| first.name.clone())?;
+        (self.deliveries, self.emptied) = start(Series::new(reader, first.name.clone(), rest.iter().cloned()))?;
         self.notes.clear();
         Ok(true)
     }

@@ -41,6 +41,7 @@ pub(crate) fn header() -> Header {
         start_boottime: 1_000_000_000,
         start_realtime: 1_788_000_000_000_000_000,
         command: "zipf-read --file /data/hot.db".into(),
+        part: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! A number that was not observed is `null` in JSON and "–" in text, never 0: [`known`] decides which those are, for the
 //! screen too.
 
+pub mod cost;
 pub mod known;
 pub mod num;
 mod summary;

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::cost::{self, Cost};
 use super::known::{self, Known};
 use super::verdict;
-use crate::session::frame::{Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
+use crate::session::frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
 
 /// Name and version of the schema. Keys may be added under the same version; none changes its meaning or goes away.
@@ -29,6 +30,7 @@ pub struct Summary {
     pub(super) files: Vec<File>,
     pub(super) counters: Vec<Counter>,
     pub(super) checks: Vec<Check>,
+    pub(super) cost: Option<Cost>,
     pub(super) what_if: Vec<WhatIf>,
 }
 
@@ -246,8 +248,9 @@ impl Summary {
             featured: known::featured(frame).map(|i| frame.rules[i].name.clone()),
             lruvecs: frame.lruvecs.iter().map(|l| lruvec(frame, &known, l)).collect(),
             files: frame.files.iter().take(FILES).map(|f| file(frame, &known, f)).collect(),
-            counters: frame.counters.iter().map(|c| Counter { cgroup: c.cgroup.clone(), name: c.name.clone(), delta: c.delta }).collect(),
+            counters: frame.counters.iter().filter(|c| !cost::is_cost(&c.name)).map(counter).collect(),
             checks: checks(frame, &known),
+            cost: cost::of(frame),
             what_if: frame.what_if.iter().map(what_if).collect(),
         }
     }
@@ -357,6 +360,10 @@ fn file(frame: &Frame, known: &Known, f: &FileFrame) -> File {
         refaults: known.refaulted(f.refaults),
         by_rules: frame.rules.iter().enumerate().filter_map(divergence).collect(),
     }
+}
+
+fn counter(c: &CounterFrame) -> Counter {
+    Counter { cgroup: c.cgroup.clone(), name: c.name.clone(), delta: c.delta }
 }
 
 /// The kernel's `workingset_refault_*` of each cgroup against the refaults seen in it and below it: cgroup v2's counters

@@ -34,7 +34,8 @@ fn write_all(out: &mut String, s: &Summary) -> fmt::Result {
     lruvecs(out, s)?;
     files(out, s)?;
     what_if(out, s)?;
-    checks(out, s)
+    checks(out, s)?;
+    cost(out, s)
 }
 
 /// `label      words…`, wrapped.
@@ -312,6 +313,20 @@ fn what_if(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out, "{}", row("the kernel, observed", &mut s.what_if[..sizes].iter().map(observed)))?;
     if sizes > SIZES {
         writeln!(out, "  {} more sizes in --json", sizes - SIZES)?;
+    }
+    Ok(())
+}
+
+/// What observing cost, and the programs that cost most of it.
+fn cost(out: &mut String, s: &Summary) -> fmt::Result {
+    let Some(cost) = &s.cost else { return Ok(()) };
+    let share = cost.cpu.map_or_else(|| "–".to_owned(), |share| format!("{:.2} %", share * 100.0));
+    writeln!(out)?;
+    writeln!(out, "{} {:>12} {:>12} {:>8}", pad_end(&format!("cost of observing: {share} of one CPU"), 42), "runs", "ns/run", "missed")?;
+    for program in cost.programs.iter().filter(|program| program.runs > 0).take(8) {
+        let per_run = program.ns_per_run.map_or_else(|| "–".to_owned(), |ns| format!("{ns:.0}"));
+        let name = pad_end(&super::num::cut_end(&program.name, 42), 42);
+        writeln!(out, "{name} {:>12} {per_run:>12} {:>8}", grouped(program.runs), grouped(program.missed))?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod picture;
 pub mod rule_set;
 pub mod side;
 mod step;
+mod switch;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -74,6 +75,7 @@ pub struct Session {
     counters: Counters,
     /// Moves with every loss: what was seen before it is unknown (design.md).
     epoch: u32,
+    switch: switch::Switch,
     lost: Vec<u64>,
     lost_in_all: u64,
     events: u64,
@@ -127,6 +129,7 @@ impl Session {
             ghosts: Ghosts::default(),
             counters: Counters::default(),
             epoch: 0,
+            switch: switch::Switch::default(),
             events: 0,
             set_refs_hooked,
             adds_hooked,

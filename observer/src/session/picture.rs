@@ -20,7 +20,7 @@ pub(super) fn draw(session: &Session) -> Frame {
         source: Source {
             kind: session.source,
             name: session.name.clone(),
-            note: session.note.clone(),
+            note: session.whole_note(),
             duration_ns: session.last_ts.saturating_sub(session.first_ts),
             total_ns: session.total_ns,
             events: session.events,

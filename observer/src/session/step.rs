@@ -43,6 +43,7 @@ impl Session {
             Kind::Insert => {
                 let seen = self.decoder.read(event.flags, 1);
                 self.calibrator.insertion(event.folio, event.flags, event.clock, seen.traits.file, seen.traits.unevictable);
+                self.watch_switch(&seen);
             }
             _ => {}
         }
@@ -214,7 +215,7 @@ impl Session {
         if let Some(clock) = event.clock {
             self.calibrator.sighting(event.flags, clock, seen.traits.file);
         }
-        let known = history && self.world.folio(slot).epoch == self.epoch;
+        let known = history && self.world.folio(slot).epoch == self.epoch && !self.switch.off;
         self.world.folio_mut(slot).epoch = self.epoch;
         let mut actual = self.state_of(&seen, window.as_ref());
         if self.header.lru == Lru::Classical && matches!(event.kind, Kind::Insert | Kind::Activate) {

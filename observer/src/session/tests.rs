@@ -36,6 +36,7 @@ fn header(own: OwnRules) -> Arc<Header> {
         start_boottime: 0,
         start_realtime: 0,
         command: String::new(),
+        part: None,
     })
 }
 
@@ -130,6 +131,37 @@ impl Stream {
         let snapshot = Body::ClockSnapshot { boottime: self.now, realtime: 0 };
         self.session.apply(&Event { ts: self.now, cpu: 0, body: snapshot });
     }
+}
+
+#[test]
+fn nothing_is_scored_while_the_multi_gen_lru_is_off() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    let (early, late) = (0x1000, 0x2000);
+    stream.born(early, 1);
+    stream.mark(early, OLDEST, BLANK);
+    assert_eq!(stream.session.frame().lru, Lru::Mglru);
+
+    // Off: the kernel has taken the generation out of every folio's flags, and inserts new ones without.
+    stream.event(Kind::Add, late, 2, word(0, BLANK), 0);
+    stream.event(Kind::Insert, late, 2, word(0, BLANK), 0);
+    let off = stream.own().fidelity;
+    stream.mark(early, 0, BLANK);
+    stream.mark(late, 0, BLANK);
+    let frame = stream.session.frame();
+    assert_eq!((frame.lru, off.agree), (Lru::Classical, off.scored));
+    assert_eq!(frame.rules[0].fidelity, frame::Fidelity { unknown: off.unknown + 2, ..off }, "no false disagreement");
+    assert!(frame.source.note.contains("switched off while observed"), "{}", frame.source.note);
+
+    // On again: what was known of the first folio is of another time; it is scored once it was seen again.
+    stream.born(0x3000, 3);
+    let on = stream.own().fidelity;
+    stream.mark(early, OLDEST, BLANK);
+    assert_eq!(stream.own().fidelity, frame::Fidelity { unknown: on.unknown + 1, ..on });
+    stream.mark(early, OLDEST, refs(1));
+    let frame = stream.session.frame();
+    assert_eq!(frame.lru, Lru::Mglru);
+    assert_eq!(frame.rules[0].fidelity, frame::Fidelity { scored: on.scored + 1, agree: on.agree + 1, unknown: on.unknown + 1 });
+    assert!(frame.source.note.contains("off and on while observed"), "{}", frame.source.note);
 }
 
 /// The test clock: max_seq 7, min_seq 4, so the oldest generation's field value is 4 % 4 + 1.

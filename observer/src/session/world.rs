@@ -249,9 +249,11 @@ impl World {
         &mut self.files[index as usize]
     }
 
-    /// A file's path was told.
+    /// A file's path was told; `lruvec` stands for a home that nothing was heard of yet.
     pub(crate) fn name_file(&mut self, dev: u32, ino: u64, name: &str, lruvec: u32) {
-        let index = self.file_of(&Identity { dev, ino, index: 0 }, 0, lruvec);
+        // Told again of a file that has a home, it keeps that.
+        let known = self.file_index.get(&(dev, ino)).copied();
+        let index = known.unwrap_or_else(|| self.file_of(&Identity { dev, ino, index: 0 }, 0, lruvec));
         self.files[index as usize].name = Some(name.to_owned());
     }
 

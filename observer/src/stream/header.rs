@@ -133,6 +133,17 @@ impl OwnRules {
     }
 }
 
+/// Which part of a recording a file holds, where a new file was begun from time to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// CLOCK_BOOTTIME at the start of the first part: the same in all of them.
+    pub run: u64,
+    /// Its number, from 1.
+    pub number: u32,
+    /// Rows in the parts before it.
+    pub first_row: u64,
+}
+
 /// The startup record, stored as the schema's metadata of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -170,6 +181,9 @@ pub struct Header {
     pub start_realtime: u64,
     /// Command that was run under observation, empty for none.
     pub command: String,
+    /// Which part of a recording this is; None for a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
 }
 
 #[cfg(test)]

@@ -126,10 +126,20 @@ pub(crate) fn check(metadata: &[u8]) -> Result<Checked, Bad> {
 
 /// Where the digits of [`KEY_CRC`] are in a message's metadata.
 pub(crate) fn crc_digits(metadata: &[u8]) -> Result<Range<usize>, Bad> {
-    let message = verified(metadata)?;
+    digits_of(&verified(metadata)?, metadata, KEY_CRC)
+}
+
+/// Where the digits of [`KEY_BODY_CRC`] are, and how long the body is; `None` where the message has no body to check.
+pub(crate) fn body_crc_digits(metadata: &[u8]) -> Option<(Range<usize>, usize)> {
+    let message = verified(metadata).ok()?;
+    let digits = digits_of(&message, metadata, KEY_BODY_CRC).ok()?;
+    Some((digits, bounded(message.bodyLength(), MAX_BODY)?))
+}
+
+fn digits_of(message: &Message<'_>, metadata: &[u8], key: &str) -> Result<Range<usize>, Bad> {
     let value = match message.header_type() {
-        MessageHeader::Schema => get(message.header_as_schema().and_then(|schema| schema.custom_metadata()), KEY_CRC),
-        _ => get(message.custom_metadata(), KEY_CRC),
+        MessageHeader::Schema => get(message.header_as_schema().and_then(|schema| schema.custom_metadata()), key),
+        _ => get(message.custom_metadata(), key),
     };
     let value = value.ok_or(Bad::Foreign)?;
     // Both are slices of the same allocation: the difference is the value's place in it.
@@ -166,6 +176,8 @@ fn batch(message: &Message<'_>) -> Result<BatchMessage, Bad> {
     }
     let body_len = bounded(message.bodyLength(), MAX_BODY).ok_or(Bad::Shape("its body is too long"))?;
     let rows = bounded(batch.length(), MAX_ROWS).filter(|&rows| rows > 0).ok_or(Bad::Shape("its number of rows is out of bounds"))?;
+    let first_row = number(KEY_FIRST_ROW)?;
+    first_row.checked_add(rows as u64).ok_or(Bad::Shape("its rows' numbers are out of bounds"))?;
 
     let mut nodes = [(0, 0); NODES];
     let stored = batch.nodes().filter(|stored| stored.len() == NODES).ok_or(Bad::Shape("it has other columns"))?;
@@ -182,7 +194,7 @@ fn batch(message: &Message<'_>) -> Result<BatchMessage, Bad> {
     }
     Ok(BatchMessage {
         sequence: number(KEY_SEQUENCE)?,
-        first_row: number(KEY_FIRST_ROW)?,
+        first_row,
         rows,
         ts: number(KEY_FIRST_TS)?..=number(KEY_LAST_TS)?,
         body_crc,

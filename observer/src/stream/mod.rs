@@ -6,6 +6,8 @@ mod decode;
 mod encode;
 pub mod event;
 pub mod header;
+#[doc(hidden)]
+pub mod hostile;
 mod message;
 pub mod reader;
 mod rows;

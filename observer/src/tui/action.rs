@@ -23,6 +23,7 @@ pub(super) enum Action {
     Help,
     Hooks,
     WhatIf,
+    Cost,
     NextTheme,
     Faster,
     Slower,

@@ -55,6 +55,7 @@ pub(super) const BINDINGS: &[Binding] = &[
     key(&[Char('v')], "v", "tiers or references (short screens)", Action::NextPlaces),
     key(&[Char('h')], "h", "source and hooks: seen and unknown", Action::Hooks),
     key(&[Char('w')], "w", "what if: refaults of each rule set alone", Action::WhatIf),
+    key(&[Char('c')], "c", "cost: what observing takes from the machine", Action::Cost),
     key(&[Char('T')], "T", "next theme", Action::NextTheme),
     replay(&[Char('+'), Char('=')], "+", "faster", Action::Faster),
     replay(&[Char('-')], "-", "slower", Action::Slower),

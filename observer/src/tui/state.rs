@@ -32,6 +32,7 @@ pub(super) enum Popup {
     Help,
     Hooks,
     WhatIf,
+    Cost,
     /// By key; None for all of them together.
     Lruvec(Option<u64>),
     File(u64),

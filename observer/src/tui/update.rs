@@ -38,6 +38,7 @@ pub(super) fn update(state: &mut State, frame: &Frame, action: Action) -> Option
             Action::Help if *popup == Popup::Help => return close(state),
             Action::Hooks if *popup == Popup::Hooks => return close(state),
             Action::WhatIf if *popup == Popup::WhatIf => return close(state),
+            Action::Cost if *popup == Popup::Cost => return close(state),
             Action::Move(n) => {
                 scroll(state, frame, n);
                 return None;
@@ -217,6 +218,7 @@ fn in_panes(state: &mut State, frame: &Frame, action: Action) -> Option<Effect> 
         Action::Help => open(state, Popup::Help),
         Action::Hooks => open(state, Popup::Hooks),
         Action::WhatIf => open(state, Popup::WhatIf),
+        Action::Cost => open(state, Popup::Cost),
         Action::NextTheme => {
             if state.no_color {
                 state.notice = "NO_COLOR is set: the theme stays mono".to_owned();

@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// What to measure; without it everything.
     #[arg(value_enum)]
     what: Vec<What>,
+    /// Where `capture` measures: `host` (as root), or a kernel in a virtual machine, where ratios count and absolutes do not.
+    #[arg(long, default_value = "newest", value_name = "host|VERSION")]
+    kernel: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,6 +25,8 @@ enum What {
     Model,
     /// Bytes per event, events per second written and read.
     Recording,
+    /// What observing takes from a page-cache read workload, events lost, bytes per event. Only when named.
+    Capture,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -32,6 +37,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         say(format_args!("measuring: {bench}"));
         super::cargo(&["bench", "--locked", "--package", "observer", "--bench", bench], &[])?;
+    }
+    if args.what.contains(&What::Capture) {
+        super::bench_capture::run(&args.kernel)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,11 @@
 //! The commands, one file each.
 
 pub(crate) mod bench;
+mod bench_capture;
 pub(crate) mod demo;
 pub(crate) mod ebpf;
+pub(crate) mod kernel_types;
+pub(crate) mod memory;
 pub(crate) mod setup;
 mod size;
 pub(crate) mod test;

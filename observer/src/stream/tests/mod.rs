@@ -39,6 +39,7 @@ pub(crate) fn header() -> Header {
         start_boottime: 1_000_000_000,
         start_realtime: 1_790_000_000_000_000_000,
         command: "dd if=/dev/zero".into(),
+        part: None,
     }
 }
 

@@ -1,5 +1,6 @@
-//! What opens over the screen: help, hooks, what-if caches, one lruvec, one file.
+//! What opens over the screen: help, hooks, what-if caches, cost, one lruvec, one file.
 
+mod cost;
 mod detail;
 mod help;
 pub(super) mod hooks;
@@ -24,6 +25,7 @@ fn content(ctx: &Ctx<'_>, popup: Popup, columns: usize) -> (String, Lines) {
         Popup::Help => ("keys and words".to_owned(), help::lines(ctx, columns)),
         Popup::Hooks => ("source and hooks".to_owned(), hooks::lines(ctx, columns)),
         Popup::WhatIf => ("what if: refaults of each rule set alone".to_owned(), what_if::lines(ctx, columns)),
+        Popup::Cost => ("cost of observing".to_owned(), cost::lines(ctx, columns)),
         Popup::Lruvec(key) => detail::lruvec(ctx, key),
         Popup::File(key) => detail::file(ctx, key),
     }
