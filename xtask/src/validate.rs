@@ -39,7 +39,9 @@ pub struct Size {
     pub ramp: u64,
     /// Reads counted.
     pub reads: u64,
-    /// Passes over the cold files before counting, and counted; no such rows without the latter.
+    /// `scan-and-hot` without and with readahead, a row each.
+    pub scans: Vec<bool>,
+    /// Passes over the cold files before counting, and counted.
     pub passes: (u64, u64),
     /// Seed of all streams.
     pub seed: u64,
@@ -174,8 +176,7 @@ pub fn run(kernel: &str, lrus: &[Lru], size: &Size) -> Result<Vec<Row>> {
 
 fn workloads(size: &Size) -> Vec<Workload> {
     let zipf = size.thetas.iter().map(|&theta| Workload::Zipf { theta });
-    let scan = [false, true].map(|readahead| Workload::ScanAndHot { readahead });
-    zipf.chain(scan.into_iter().filter(|_| size.passes.1 > 0)).collect()
+    zipf.chain(size.scans.iter().map(|&readahead| Workload::ScanAndHot { readahead })).collect()
 }
 
 fn shell(script: &str) -> Step {

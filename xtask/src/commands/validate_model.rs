@@ -36,7 +36,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let size = Size { thetas: args.theta.clone(), ramp: args.ramp, reads: args.reads, passes: (2, args.passes), seed: args.seed };
+    let scans = if args.passes > 0 { vec![false, true] } else { Vec::new() };
+    let size = Size { thetas: args.theta.clone(), ramp: args.ramp, reads: args.reads, scans, passes: (2, args.passes), seed: args.seed };
     println!("{MARKDOWN_HEAD}");
     let mut all_hold = true;
     for (at, kernel) in args.kernel.iter().enumerate() {
