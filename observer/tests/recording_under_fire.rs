@@ -2,6 +2,8 @@
 //!
 //! Nothing here traces a kernel: the recorder takes its events from a recording, so that it works without privileges.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;

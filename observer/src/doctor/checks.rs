@@ -117,8 +117,8 @@ fn type_information(facts: &Facts) -> Check {
 
 fn privileges(facts: &Facts) -> Check {
     match (facts.privileged(), facts.has(CAP_SYS_ADMIN)) {
-        (true, true) => row("privileges", State::Ok, "CAP_SYS_ADMIN", ""),
-        (true, false) => row("privileges", State::Ok, "CAP_BPF and CAP_PERFMON", ""),
+        (true, true) => row("privileges", State::Ok, "CAP_SYS_ADMIN; given up once attached", ""),
+        (true, false) => row("privileges", State::Ok, "CAP_BPF and CAP_PERFMON; given up once attached", ""),
         (false, _) => row(
             "privileges",
             State::Missing,
