@@ -48,7 +48,7 @@ const SOME: [(&str, &[&str]); 4] = [
 const NESTED: [&str; 8] = ["lrugen", "css", "id", "d_name", "d_u", "flags", "swap", "page"];
 
 /// Beginnings of the names of functions that are kept.
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     "lru_gen_",
     "lru_add",
     "workingset_",
@@ -63,6 +63,7 @@ const FUNCTIONS: [&str; 14] = [
     "try_to_inc_max_seq",
     "shrink_one",
     "evict_folios",
+    "swap_read_folio",
 ];
 
 const INT: u32 = 1;

@@ -7,19 +7,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use aya::{
     Ebpf,
     maps::{MapData, PerCpuArray, RingBuf},
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, cost::Cost, object, peek, warnings::Warnings, wire};
+use super::{attach, cost::Cost, object, on_demand::OnDemand, peek::Peeker, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
         cgroup::{self, CgroupNames},
-        flag_fields, hooks, layout, own_rules,
+        flag_fields,
+        frames::Frames,
+        hooks, layout, own_rules,
         symbols::Symbols,
     },
     stream::{
@@ -51,7 +53,8 @@ impl Default for Options {
 pub struct Live {
     header: Arc<Header>,
     // Dropping it detaches the programs.
-    _ebpf: Ebpf,
+    ebpf: Ebpf,
+    on_demand: OnDemand,
     ring: RingBuf<MapData>,
     lost: PerCpuArray<MapData, u64>,
     lost_seen: Vec<u64>,
@@ -105,17 +108,27 @@ impl Live {
         let unfinished = layout;
         let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
+        let mut vmemmap = Err(anyhow!("/proc/kallsyms does not show addresses"));
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
-            let mut scout = loader.load(&unfinished, &filter, 4096)?;
-            if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
+            let mut peeker = Peeker::new(loader.load(&unfinished, &filter, 4096)?);
+            let mut peek = |address| peeker.as_mut().map_err(|error| anyhow!("{error:#}"))?.read(address);
+            let base = symbols.address("vmemmap_base").context("this kernel has no vmemmap_base");
+            vmemmap = base.and_then(&mut peek).and_then(|bytes| Ok(u64::from_ne_bytes(*bytes.first_chunk().context("nothing was read")?)));
+            if let Ok(widths) = peek(address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
                 flag_fields::derive(&mut flags, &widths, own);
                 layout.node_shift = widths.node_shift;
                 layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
             }
         }
         let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
-        let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
+        let frames = vmemmap.and_then(|vmemmap| {
+            let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
+            Frames::new(vmemmap, u64::from(btf.size("page")?), &zones)
+        });
+        // Before the hooks: what they report until the census is over is about folios that nobody knows yet.
+        let (mut on_demand, missing) = OnDemand::new(&mut ebpf, frames)?;
+        let mut hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),
             "the kernel refused every hook ({}): `observer doctor` says what to change",
@@ -123,6 +136,8 @@ impl Live {
         );
         let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
         let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
+        on_demand.compare_under(&flags, &hooks);
+        hooks.extend(missing);
         let warnings = Warnings::of(&mut ebpf);
         let (cost, notes) = match options.cost.then(|| Cost::start(&ebpf)).transpose() {
             Ok(cost) => (cost, Vec::new()),
@@ -132,7 +147,8 @@ impl Live {
         let cpus = header.cpus as usize;
         Ok(Self {
             header,
-            _ebpf: ebpf,
+            ebpf,
+            on_demand,
             ring,
             lost,
             lost_seen: vec![0; cpus],
@@ -170,10 +186,12 @@ impl Live {
         while out.len() - before < MAX_BATCH {
             let Some(record) = self.ring.next() else {
                 self.warnings.collect();
+                self.on_demand.step(&self.ebpf, &mut self.pending);
                 return Ok(false);
             };
             let event = wire::decode(&record)?;
             drop(record);
+            self.on_demand.saw(&event);
             self.name_cgroup(&event, out);
             out.push(event);
         }
@@ -187,9 +205,10 @@ impl Live {
 
     /// What the programs warned of since the last call, each kind once.
     pub fn take_warnings(&mut self) -> Vec<String> {
-        let mut lines = std::mem::take(&mut self.notes);
-        lines.append(&mut self.warnings.take());
-        lines
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.append(&mut self.warnings.take());
+        notes.append(&mut self.on_demand.take_notes());
+        notes
     }
 
     fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::cost::{self, Cost};
 use super::known::{self, Known};
 use super::verdict;
-use crate::session::frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
+use crate::session::frame::{self, Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
+use crate::stream::schema::kind_name;
 
 /// Name and version of the schema. Keys may be added under the same version; none changes its meaning or goes away.
 pub const SCHEMA: &str = "observer.summary/1";
@@ -26,6 +27,7 @@ pub struct Summary {
     pub(super) hooks: Vec<Hook>,
     pub(super) rules: Vec<Rules>,
     pub(super) featured: Option<String>,
+    pub(super) fidelity_by: Vec<FidelityBy>,
     pub(super) lruvecs: Vec<Lruvec>,
     pub(super) files: Vec<File>,
     pub(super) counters: Vec<Counter>,
@@ -103,6 +105,16 @@ pub(super) struct Fidelity {
     pub(super) scored: u64,
     pub(super) agree: u64,
     pub(super) unknown: u64,
+}
+
+/// The own rules' scores at one kind of event (`all`: together) and one type.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FidelityBy {
+    pub(super) kind: &'static str,
+    #[serde(rename = "type")]
+    pub(super) of: &'static str,
+    #[serde(flatten)]
+    pub(super) fidelity: Fidelity,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -246,6 +258,7 @@ impl Summary {
             hooks: h.hooks.clone(),
             rules: frame.rules.iter().map(|r| rules(frame, &known, r)).collect(),
             featured: known::featured(frame).map(|i| frame.rules[i].name.clone()),
+            fidelity_by: fidelity_by(frame),
             lruvecs: frame.lruvecs.iter().map(|l| lruvec(frame, &known, l)).collect(),
             files: frame.files.iter().take(FILES).map(|f| file(frame, &known, f)).collect(),
             counters: frame.counters.iter().filter(|c| !cost::is_cost(&c.name)).map(counter).collect(),
@@ -264,6 +277,20 @@ pub(super) fn kind(kind: SourceKind) -> &'static str {
         SourceKind::Pipe => "pipe",
         SourceKind::Embedded => "embedded",
     }
+}
+
+fn fidelity(f: frame::Fidelity) -> Fidelity {
+    Fidelity { scored: f.scored, agree: f.agree, unknown: f.unknown }
+}
+
+/// By type, then by kind of event and type.
+fn fidelity_by(frame: &Frame) -> Vec<FidelityBy> {
+    let of = |file| if file { "file" } else { "anon" };
+    let types = [false, true].into_iter().zip(frame.fidelity_by_type).filter(|(_, f)| *f != frame::Fidelity::default());
+    let types = types.map(|(file, f)| FidelityBy { kind: "all", of: of(file), fidelity: fidelity(f) });
+    let kinds =
+        frame.fidelity_by.iter().map(|row| FidelityBy { kind: kind_name(row.kind), of: of(row.file), fidelity: fidelity(row.fidelity) });
+    types.chain(kinds).collect()
 }
 
 fn what_if(w: &WhatIfFrame) -> WhatIf {
@@ -297,7 +324,7 @@ fn rules(frame: &Frame, known: &Known, r: &RuleFrame) -> Rules {
     Rules {
         name: r.name.clone(),
         own: r.own,
-        fidelity: Fidelity { scored: f.scored, agree: f.agree, unknown: f.unknown },
+        fidelity: fidelity(f),
         promotions: Promotions {
             predicted: known.predicted(p.predicted),
             actual: known.promoted(p.actual),

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 /// What the guest hands out; which symbols are kept is decided by the example that reduces the types.
 const TAKE: &str = "cat /sys/kernel/btf/vmlinux > /out/btf; \
-                    grep -E ' (pff|lru_|workingset_|folio_|walk_|try_to_|inc_max|shrink_one|evict_folios)' /proc/kallsyms > /out/kallsyms";
+                    grep -E ' (pff|lru_|workingset_|folio_|walk_|try_to_|inc_max|shrink_one|evict_folios|swap_|vmemmap_base)' /proc/kallsyms > /out/kallsyms";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for name in &args.kernels {
