@@ -149,6 +149,21 @@ fn what_if_says_why_it_is_empty() {
 }
 
 #[test]
+fn cost_80x24() {
+    let mut frame = fixture::recording();
+    for (name, delta) in [("mark:run_ns", 4_200_000), ("mark:runs", 21_000), ("mark:missed", 3), ("idle:run_ns", 0), ("idle:runs", 0)] {
+        let name = format!("{}{name}", crate::report::cost::PREFIX);
+        frame.counters.push(crate::session::frame::CounterFrame { cgroup: "whole machine".to_owned(), name, delta });
+    }
+    insta::assert_snapshot!(Desk::new(frame, 80, 24).keys("c").screen());
+}
+
+#[test]
+fn cost_not_measured_80x24() {
+    insta::assert_snapshot!(Desk::new(fixture::recording(), 80, 24).keys("c").screen());
+}
+
+#[test]
 fn lruvec_detail_100x30() {
     insta::assert_snapshot!(Desk::new(fixture::recording(), 100, 30).keys("j\n").screen());
 }

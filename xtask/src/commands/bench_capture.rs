@@ -102,6 +102,7 @@ fn print(folder: &Path, release: &str) -> Result<()> {
     if let Some(ns) = per_run {
         println!("\n{ns:.0} ns per run of a program, by the kernel's own count");
     }
+    println!("not measured: sampling, and bpftrace and trace-cmd on the same hooks");
     Ok(())
 }
 
