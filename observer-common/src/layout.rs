@@ -17,8 +17,18 @@ pub struct Layout {
     pub folio_memcg_data: u32,
     /// `folio._nr_pages` (or `_folio_nr_pages`), of large folios.
     pub folio_nr_pages: u32,
+    /// `folio._refcount`.
+    pub folio_refcount: u32,
+    /// `folio.swap` (`folio.private` where that does not exist).
+    pub folio_swap: u32,
     /// PG_head's bit number.
     pub head_bit: u32,
+    /// PG_lru's bit number.
+    pub lru_bit: u32,
+    /// PG_swapbacked's bit number.
+    pub swapbacked_bit: u32,
+    /// PG_swapcache's bit number.
+    pub swapcache_bit: u32,
     /// 1 when `memcg_data` of user folios holds an `obj_cgroup`.
     pub memcg_data_is_objcg: u32,
     /// `obj_cgroup.memcg`.
@@ -110,7 +120,12 @@ impl Layout {
         folio_index: ABSENT,
         folio_memcg_data: ABSENT,
         folio_nr_pages: ABSENT,
+        folio_refcount: ABSENT,
+        folio_swap: ABSENT,
         head_bit: 0,
+        lru_bit: 0,
+        swapbacked_bit: 0,
+        swapcache_bit: 0,
         memcg_data_is_objcg: 0,
         objcg_memcg: ABSENT,
         memcg_cgroup: ABSENT,

@@ -6,9 +6,10 @@
 #![no_std]
 
 pub mod layout;
+pub mod sample;
 
 /// Version of these records; the object and the loader must agree (both carry it).
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// `Head::clock` when the hook could not reach the folio's lruvec.
 pub const CLOCK_UNKNOWN: u32 = u32::MAX;
@@ -57,6 +58,12 @@ pub enum Kind {
     MapRange = 19,
     /// Tracepoints tier: `mm_filemap_add_to_page_cache`. Body: [`Cold`].
     CacheAdd = 20,
+    /// A folio that was on a list when observer attached: flags *now*; nothing is known of how it came there. Body: [`Cold`].
+    Census = 21,
+    /// A followed folio whose flags or identity changed without an event: flags *now*; `aux`: [`sweep`]. Body: [`Cold`].
+    Sweep = 22,
+    /// `swap_read_folio` entered: the swap entry that fills this folio. Body: [`Cold`], identity is the swap entry ([`SWAP_DEV`]).
+    SwapRead = 23,
 }
 
 /// Bits of `Head::aux` for [`Kind::Add`].
@@ -80,6 +87,15 @@ pub mod walk {
     /// Under a walk object, so that the aging rule applies; without one the look-around rule does (spec 3.2).
     pub const AGING: u8 = 1;
 }
+
+/// Bits of `Head::aux` for [`Kind::Sweep`].
+pub mod sweep {
+    /// Nobody holds the folio any more: it is free, or about to be.
+    pub const FREE: u8 = 1;
+}
+
+/// `Cold::dev` where the identity is a swap entry: `index` holds it, `ino` is 0. No device has this number.
+pub const SWAP_DEV: u32 = u32::MAX;
 
 /// The start of every record, and the whole of a hot one.
 #[repr(C)]
@@ -111,13 +127,13 @@ pub struct Cold {
     pub head: Head,
     /// Inode number of the file; for anon the address of the anon_vma with bit 0 set as in `folio->mapping`.
     pub ino: u64,
-    /// Index in the file in pages (anon: in the anon_vma).
+    /// Index in the file in pages (anon: in the anon_vma; with [`SWAP_DEV`]: the swap entry).
     pub index: u64,
     /// Identity of the memory cgroup as user space sees it (`kernfs` node id), 0 when unknown.
     pub cgroup: u64,
     /// Kind specific: the shadow entry.
     pub arg: u64,
-    /// `s_dev` of the file (kernel encoding: major << 20 | minor); 0 for anon.
+    /// `s_dev` of the file (kernel encoding: major << 20 | minor); 0 for anon, [`SWAP_DEV`] for a swap entry.
     pub dev: u32,
     /// The memory cgroup's private id as stored in shadow entries; 0 when unknown.
     pub memcg_id: u16,
@@ -214,6 +230,46 @@ pub struct Range {
     pub pad: u32,
 }
 
+/// A followed folio as it was last seen, for a sweep to compare.
+#[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Address of the folio.
+    pub folio: u64,
+    /// Its flags word.
+    pub flags: u64,
+    /// As [`Cold::ino`].
+    pub ino: u64,
+    /// As [`Cold::index`].
+    pub index: u64,
+    /// As [`Cold::order`].
+    pub order: u64,
+}
+
+impl Known {
+    /// `flags` of a folio that may be there and was never seen: no folio has them.
+    pub const UNSEEN: u64 = u64::MAX;
+}
+
+/// Folios that one run of a sweep compares at most.
+pub const SWEEP_LEN: usize = 4096;
+
+/// What a run of a census or a sweep did.
+#[repr(C)]
+#[cfg_attr(feature = "user", derive(bytemuck::Pod, bytemuck::Zeroable))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Page frame (census) or entry (sweep) at which the next run goes on.
+    pub next: u64,
+    /// Folios looked at: on a list (census), readable (sweep).
+    pub folios: u64,
+    /// Records written.
+    pub written: u64,
+    /// Places that could not be read: no memory there, or an address that is none.
+    pub unreadable: u64,
+}
+
 /// Packs a lruvec's clock: the low 24 bits of max_seq and the two window sizes (max_seq - min_seq, spec: 1..=3).
 #[inline(always)]
 pub fn pack_clock(max_seq: u64, min_anon: u64, min_file: u64) -> u32 {
@@ -224,7 +280,7 @@ pub fn pack_clock(max_seq: u64, min_anon: u64, min_file: u64) -> u32 {
 
 /// The wire value as a [`Kind`]; `None` for a number this version does not know.
 pub fn kind(wire: u8) -> Option<Kind> {
-    const KINDS: [Kind; 20] = [
+    const KINDS: [Kind; 23] = [
         Kind::Add,
         Kind::Insert,
         Kind::Mark,
@@ -245,6 +301,9 @@ pub fn kind(wire: u8) -> Option<Kind> {
         Kind::FaultRange,
         Kind::MapRange,
         Kind::CacheAdd,
+        Kind::Census,
+        Kind::Sweep,
+        Kind::SwapRead,
     ];
     KINDS.get((wire as usize).wrapping_sub(1)).copied()
 }

@@ -8,9 +8,14 @@ use aya_ebpf::{
     macros::map,
     maps::{PerCpuArray, RingBuf},
 };
-use observer_common::{CLOCK_UNKNOWN, Cold, Head, Kind};
+use observer_common::{CLOCK_UNKNOWN, Cold, Head, Kind, SWAP_DEV};
 
-use crate::{config::layout, names, read};
+use crate::{
+    config::layout,
+    names,
+    read::{self, Identity},
+    sample,
+};
 
 /// Records on their way to user space. The loader sets the size.
 #[map]
@@ -53,6 +58,9 @@ pub(crate) fn hot(kind: Kind, folio: u64, aux: u8) {
         return;
     }
     let flags = read::flags(folio);
+    if !sample::kept(folio, flags) {
+        return;
+    }
     let clock = read::clock(memcg, flags);
     emit::<Head>(|out| {
         out.write(head(kind, folio, flags, clock, aux));
@@ -67,23 +75,43 @@ pub(crate) fn cold(kind: Kind, folio: u64, aux: u8, arg: u64) {
         return;
     }
     let flags = read::flags(folio);
+    if !sample::kept(folio, flags) {
+        return;
+    }
+    let identity = read::identity(folio);
+    write(kind, folio, aux, arg, memcg, flags, &identity);
+}
+
+/// The same where swap is involved: a folio of the swap cache is known by its swap entry, which survives eviction.
+#[inline(always)]
+pub(crate) fn cold_by_swap(kind: Kind, folio: u64, aux: u8, arg: u64) {
+    let memcg = read::memcg(folio);
+    if !read::observed(memcg) {
+        return;
+    }
+    let flags = read::flags(folio);
+    if !sample::kept(folio, flags) {
+        return;
+    }
+    let identity = match read::swap_entry(folio, flags, kind as u8 == Kind::SwapRead as u8) {
+        Some(index) => Identity { dev: SWAP_DEV, ino: 0, index, inode: 0 },
+        None => read::identity(folio),
+    };
+    write(kind, folio, aux, arg, memcg, flags, &identity);
+}
+
+/// Writes the record of a folio about which all is known.
+#[inline(always)]
+pub(crate) fn write(kind: Kind, folio: u64, aux: u8, arg: u64, memcg: Option<u64>, flags: u64, identity: &Identity) {
     let clock = read::clock(memcg, flags);
     let cgroup = read::cgroup_id(memcg);
     let memcg_id = match memcg {
         Some(memcg) => read::member::<u16>(memcg, layout!(memcg_id)).unwrap_or(0),
         None => 0,
     };
-    let mapping: u64 = read::member(folio, layout!(folio_mapping)).unwrap_or(0);
-    let index: u64 = read::member(folio, layout!(folio_index)).unwrap_or(0);
-    let mut dev = 0;
-    let mut ino = mapping;
-    // Bit 0 marks an anon_vma; what is no file has no inode.
-    if mapping != 0 && mapping & 3 == 0 {
-        if let Some((file_dev, file_ino, inode)) = read::file(mapping) {
-            dev = file_dev;
-            ino = file_ino;
-            names::tell_once(file_dev, file_ino, inode);
-        }
+    let Identity { dev, ino, index, inode } = *identity;
+    if inode != 0 {
+        names::tell_once(dev, ino, inode);
     }
     let order = read::order(folio, flags);
     let node = read::node(flags) as u8;

@@ -5,6 +5,7 @@
 #![no_std]
 #![no_main]
 
+mod census;
 mod config;
 mod emit;
 mod folio;
@@ -14,6 +15,7 @@ mod page_cache;
 mod peek;
 mod read;
 mod reclaim;
+mod sample;
 mod workingset;
 
 #[panic_handler]

@@ -23,6 +23,14 @@ pub(crate) fn value<T: Copy + Default>(address: u64) -> Option<T> {
     if copy(&raw mut out, address) { Some(out) } else { None }
 }
 
+/// A kernel address as a number to compute with. The verifier forbids that with what a hook passes as a pointer; what is
+/// read from memory is a number, wherever the memory is.
+#[inline(always)]
+pub(crate) fn number(pointer: u64) -> u64 {
+    let held = pointer;
+    value((&raw const held) as u64).unwrap_or(0)
+}
+
 /// Reads a member at `base + offset`; `None` when this kernel has no such member.
 #[inline(always)]
 pub(crate) fn member<T: Copy + Default>(base: u64, offset: u32) -> Option<T> {
@@ -35,9 +43,16 @@ pub(crate) fn flags(folio: u64) -> u64 {
     value(folio).unwrap_or(0)
 }
 
-/// The memory cgroup a folio is charged to.
+/// The memory cgroup a folio is charged to. The compiler would keep what stands for none in a register that nobody filled,
+/// which the verifier refuses to see saved across a call: so it is a number on the way.
 #[inline(always)]
 pub(crate) fn memcg(folio: u64) -> Option<u64> {
+    let memcg = core::hint::black_box(charged(folio).unwrap_or(0));
+    if memcg == 0 { None } else { Some(memcg) }
+}
+
+#[inline(always)]
+fn charged(folio: u64) -> Option<u64> {
     let data: u64 = member(folio, layout!(folio_memcg_data))?;
     let pointer = data & !3;
     if pointer == 0 {
@@ -146,6 +161,18 @@ pub(crate) fn task_bits() -> u8 {
     in_fault * task::IN_LRU_FAULT | memalloc
 }
 
+/// A folio's pages.
+#[inline(always)]
+pub(crate) fn pages(folio: u64, flags: u64) -> u64 {
+    if !is_set(flags, layout!(head_bit)) {
+        return 1;
+    }
+    match member::<u32>(folio, layout!(folio_nr_pages)) {
+        Some(pages) if pages != 0 => u64::from(pages),
+        _ => 1,
+    }
+}
+
 /// log2 of a folio's pages.
 #[inline(always)]
 pub(crate) fn order(folio: u64, flags: u64) -> u8 {
@@ -180,6 +207,51 @@ fn log2(value: u32) -> u8 {
         log += 2;
     }
     if value >= 2 { log + 1 } else { log }
+}
+
+/// What a folio holds, as records name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
+    /// Device, 0 for anon.
+    pub(crate) dev: u32,
+    /// Inode number; what stands in `folio->mapping` where that is no file.
+    pub(crate) ino: u64,
+    /// Index.
+    pub(crate) index: u64,
+    /// The inode's address, 0 for anon.
+    pub(crate) inode: u64,
+}
+
+/// A folio's identity as its mapping tells it.
+#[inline(always)]
+pub(crate) fn identity(folio: u64) -> Identity {
+    let mapping: u64 = member(folio, layout!(folio_mapping)).unwrap_or(0);
+    let index: u64 = member(folio, layout!(folio_index)).unwrap_or(0);
+    // Bit 0 marks an anon_vma; what is no file has no inode.
+    if mapping != 0
+        && mapping & 3 == 0
+        && let Some((dev, ino, inode)) = file(mapping)
+    {
+        return Identity { dev, ino, index, inode };
+    }
+    Identity { dev: 0, ino: mapping, index, inode: 0 }
+}
+
+/// Whether a flag bit is set.
+#[inline(always)]
+pub(crate) fn is_set(flags: u64, bit: u32) -> bool {
+    (flags >> (bit & 63)) & 1 != 0
+}
+
+/// The swap entry of a folio that is in the swap cache, or is being read from swap (`reading`).
+#[inline(always)]
+pub(crate) fn swap_entry(folio: u64, flags: u64, reading: bool) -> Option<u64> {
+    // The swap cache's bit has another meaning for file folios.
+    let cached = is_set(flags, layout!(swapcache_bit)) && is_set(flags, layout!(swapbacked_bit));
+    if !cached && !reading {
+        return None;
+    }
+    member::<u64>(folio, layout!(folio_swap)).filter(|entry| *entry != 0)
 }
 
 /// Device, inode number and inode address behind a file mapping.

@@ -6,6 +6,7 @@ pub mod wrapper;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -85,11 +86,22 @@ fn compile(root: &Path, toolchain: &Toolchain) -> Result<Vec<u8>> {
         flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
     }
     flags.push(format!("--remap-path-prefix={}=/rust", toolchain.sysroot.display()));
+    // Callbacks (bpf_loop) are only accepted with type information of the program.
+    flags.extend(["-C".to_owned(), "link-arg=--btf".to_owned()]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     wrapper::wrap(&mut cargo)?;
     shell::run(&mut cargo).context("the eBPF programs did not build")?;
     let built = target.join(TARGET).join("release").join(BINARY);
+    strip(toolchain, &built)?;
     fs::read(&built).with_context(|| built.display().to_string())
+}
+
+/// Takes the debug information out that the linker needed to describe types: nobody reads it any more.
+fn strip(toolchain: &Toolchain, object: &Path) -> Result<()> {
+    let tools = fs::read_dir(toolchain.sysroot.join("lib/rustlib"))?.flatten().map(|entry| entry.path().join("bin/rust-objcopy"));
+    let tool = tools.into_iter().find(|tool| tool.is_file()).context("this compiler comes without rust-objcopy")?;
+    let libraries = toolchain.sysroot.join("lib");
+    shell::run(Command::new(tool).env("LD_LIBRARY_PATH", libraries).arg("--strip-debug").arg(object)).context("rust-objcopy")
 }
 
 fn cargo_home() -> Option<PathBuf> {

@@ -7,19 +7,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use aya::{
     Ebpf,
     maps::{MapData, PerCpuArray, RingBuf},
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, object, peek, warnings::Warnings, wire};
+use super::{attach, object, on_demand::OnDemand, peek::Peeker, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
         cgroup::{self, CgroupNames},
-        flag_fields, hooks, layout, own_rules,
+        flag_fields,
+        frames::Frames,
+        hooks, layout, own_rules,
         symbols::Symbols,
     },
     stream::{
@@ -49,7 +51,8 @@ impl Default for Options {
 pub struct Live {
     header: Arc<Header>,
     // Dropping it detaches the programs.
-    _ebpf: Ebpf,
+    ebpf: Ebpf,
+    on_demand: OnDemand,
     ring: RingBuf<MapData>,
     lost: PerCpuArray<MapData, u64>,
     lost_seen: Vec<u64>,
@@ -100,17 +103,27 @@ impl Live {
         let unfinished = layout;
         let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
+        let mut vmemmap = Err(anyhow!("/proc/kallsyms does not show addresses"));
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
-            let mut scout = loader.load(&unfinished, &filter, 4096)?;
-            if let Ok(widths) = peek::peek(&mut scout, address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
+            let mut peeker = Peeker::new(loader.load(&unfinished, &filter, 4096)?);
+            let mut peek = |address| peeker.as_mut().map_err(|error| anyhow!("{error:#}"))?.read(address);
+            let base = symbols.address("vmemmap_base").context("this kernel has no vmemmap_base");
+            vmemmap = base.and_then(&mut peek).and_then(|bytes| Ok(u64::from_ne_bytes(*bytes.first_chunk().context("nothing was read")?)));
+            if let Ok(widths) = peek(address).and_then(|bytes| flag_fields::parse_table(&bytes)) {
                 flag_fields::derive(&mut flags, &widths, own);
                 layout.node_shift = widths.node_shift;
                 layout.node_mask = (1_u32 << widths.width[1].min(31)) - 1;
             }
         }
         let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
-        let hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
+        let frames = vmemmap.and_then(|vmemmap| {
+            let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
+            Frames::new(vmemmap, u64::from(btf.size("page")?), &zones)
+        });
+        // Before the hooks: what they report until the census is over is about folios that nobody knows yet.
+        let (mut on_demand, missing) = OnDemand::new(&mut ebpf, frames)?;
+        let mut hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),
             "the kernel refused every hook ({}): `observer doctor` says what to change",
@@ -118,12 +131,15 @@ impl Live {
         );
         let ring = RingBuf::try_from(object::take_map(&mut ebpf, "EVENTS")?)?;
         let lost = PerCpuArray::try_from(object::take_map(&mut ebpf, "LOST")?)?;
+        on_demand.compare_under(&flags, &hooks);
+        hooks.extend(missing);
         let warnings = Warnings::of(&mut ebpf);
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
-        Ok(Self {
+        let mut live = Self {
             header,
-            _ebpf: ebpf,
+            ebpf,
+            on_demand,
             ring,
             lost,
             lost_seen: vec![0; cpus],
@@ -132,7 +148,33 @@ impl Live {
             pending: VecDeque::new(),
             last_clock: None,
             warnings,
-        })
+        };
+        live.begin()?;
+        Ok(live)
+    }
+
+    /// The stream begins when all hooks are attached: what the first of them reported before that has gaps nobody counted.
+    /// Names are told once, and kept.
+    fn begin(&mut self) -> Result<()> {
+        const MOST: Duration = Duration::from_millis(100);
+        let start = Instant::now();
+        while let Some(record) = self.ring.next() {
+            let event = wire::decode(&record)?;
+            if matches!(event.body, Body::FileName { .. }) {
+                self.pending.push_back(event);
+            }
+            if start.elapsed() > MOST {
+                break;
+            }
+        }
+        for (seen, count) in self.lost_seen.iter_mut().zip(self.lost.get(&0, 0)?.iter()) {
+            *seen = *count;
+        }
+        // Whom the census has met before the first event is known from then on.
+        while start.elapsed() < MOST {
+            self.on_demand.step(&self.ebpf, &mut self.pending);
+        }
+        Ok(())
     }
 
     /// The startup record.
@@ -156,10 +198,12 @@ impl Live {
         while out.len() - before < MAX_BATCH {
             let Some(record) = self.ring.next() else {
                 self.warnings.collect();
+                self.on_demand.step(&self.ebpf, &mut self.pending);
                 return Ok(false);
             };
             let event = wire::decode(&record)?;
             drop(record);
+            self.on_demand.saw(&event);
             self.name_cgroup(&event, out);
             out.push(event);
         }
@@ -173,7 +217,9 @@ impl Live {
 
     /// What the programs warned of since the last call, each kind once.
     pub fn take_warnings(&mut self) -> Vec<String> {
-        self.warnings.take()
+        let mut notes = self.warnings.take();
+        notes.append(&mut self.on_demand.take_notes());
+        notes
     }
 
     fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {

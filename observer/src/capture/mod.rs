@@ -1,9 +1,12 @@
 //! From a running kernel to events: load the programs, attach what this kernel allows, drain.
 
 pub mod attach;
+mod census;
 pub mod command;
 pub mod live;
 pub mod object;
+mod on_demand;
 pub mod peek;
+mod sweep;
 mod warnings;
 pub mod wire;

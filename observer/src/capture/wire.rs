@@ -17,7 +17,15 @@ pub fn decode(bytes: &[u8]) -> Result<Event> {
         Kind::Mark | Kind::IncGen | Kind::Activate | Kind::Walk | Kind::SetRefs | Kind::LookAround => {
             Body::Folio(folio(kind, &exact::<Head>(bytes)?, None))
         }
-        Kind::Add | Kind::Insert | Kind::Refault | Kind::Evict | Kind::Delete | Kind::CacheAdd => {
+        Kind::Add
+        | Kind::Insert
+        | Kind::Refault
+        | Kind::Evict
+        | Kind::Delete
+        | Kind::CacheAdd
+        | Kind::Census
+        | Kind::Sweep
+        | Kind::SwapRead => {
             let cold: Cold = exact(bytes)?;
             Body::Folio(folio(kind, &cold.head, Some(&cold)))
         }

@@ -116,6 +116,16 @@ impl Btf {
         Ok(u32::try_from(size)?)
     }
 
+    /// Size in bytes of a struct.
+    ///
+    /// # Errors
+    /// Names the struct that this kernel lacks.
+    pub fn size(&self, structure: &str) -> Result<u32> {
+        let id = *self.structs.get(structure).with_context(|| format!("this kernel has no struct {structure}"))?;
+        let size = self.types.size_of(id).map_err(|_| anyhow!("struct {structure} has no size"))?;
+        Ok(u32::try_from(size)?)
+    }
+
     /// Whether the struct has the member.
     pub fn has_member(&self, structure: &str, path: &str) -> bool {
         self.bit_offset(structure, path).is_ok()

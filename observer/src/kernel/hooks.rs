@@ -100,6 +100,11 @@ const WANTED: &[Wanted] = &[
         ways: &[way("lru_gen_look_around", Via::Fentry, "lru_gen_look_around")],
         without: "how often reclaim looks around",
     },
+    Wanted {
+        name: "swap_read_folio",
+        ways: &[way("swap_read_folio", Via::Fentry, "swap_read_folio")],
+        without: "which swap entry fills a folio that bypasses the swap cache: such refaults get no verdict",
+    },
     Wanted { name: "mm_lru_activate", ways: &[way("mm_lru_activate", Via::TpBtf, "mm_lru_activate")], without: "activations" },
     Wanted {
         name: "page_cache_delete",
@@ -127,7 +132,7 @@ const TRACEPOINTS: &[Wanted] = &[
 /// Functions whose symbols matter.
 pub fn symbols_wanted() -> Vec<&'static str> {
     let mut names: Vec<&str> = WANTED.iter().flat_map(|wanted| wanted.ways.iter().map(|way| way.target)).collect();
-    names.push("pff");
+    names.extend(["pff", "vmemmap_base"]);
     names
 }
 

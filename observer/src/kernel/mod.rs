@@ -3,6 +3,7 @@
 pub mod btf;
 pub mod cgroup;
 pub mod flag_fields;
+pub mod frames;
 pub mod hooks;
 pub mod layout;
 pub mod own_rules;

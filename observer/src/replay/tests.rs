@@ -50,6 +50,8 @@ impl Engine for Counter {
             lru: header().lru,
             calibration: Calibration::NotNeeded,
             rules: vec![],
+            fidelity_by_type: Default::default(),
+            fidelity_by: vec![],
             lruvecs: vec![],
             files: vec![],
             window_s: 1.0,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::session::frame::{
-    Calibration, CounterFrame, Evictions, Fidelity, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions, Refaults, RuleFrame, Side,
-    Source, SourceKind, WhatIfFrame,
+    Calibration, CounterFrame, Evictions, Fidelity, FidelityBy, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions, Refaults,
+    RuleFrame, Side, Source, SourceKind, WhatIfFrame,
 };
+use crate::stream::event::Kind;
 use crate::stream::header::{FORMAT, Header, Hook, Lru, OwnRules, Via, tests::layout};
 
 fn hook(name: &str, via: Via, target: &str, why: &str, without: &str) -> Hook {
@@ -153,6 +154,8 @@ pub(crate) fn recording() -> Frame {
                 310,
             ),
         ],
+        fidelity_by_type: [Fidelity { scored: 100, agree: 98, unknown: 1 }, Fidelity { scored: 9900, agree: 9890, unknown: 3 }],
+        fidelity_by: vec![FidelityBy { kind: Kind::Mark, file: true, fidelity: Fidelity { scored: 9900, agree: 9890, unknown: 3 } }],
         lruvecs: vec![
             lruvec(1, "/workload", 0, 1),
             lruvec(2, "/system.slice/systemd-journald.service", 0, 5),

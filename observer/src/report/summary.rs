@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::known::{self, Known};
 use super::verdict;
-use crate::session::frame::{Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
+use crate::session::frame::{self, Calibration, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
+use crate::stream::schema::kind_name;
 
 /// Name and version of the schema. Keys may be added under the same version; none changes its meaning or goes away.
 pub const SCHEMA: &str = "observer.summary/1";
@@ -25,6 +26,7 @@ pub struct Summary {
     pub(super) hooks: Vec<Hook>,
     pub(super) rules: Vec<Rules>,
     pub(super) featured: Option<String>,
+    pub(super) fidelity_by: Vec<FidelityBy>,
     pub(super) lruvecs: Vec<Lruvec>,
     pub(super) files: Vec<File>,
     pub(super) counters: Vec<Counter>,
@@ -101,6 +103,16 @@ pub(super) struct Fidelity {
     pub(super) scored: u64,
     pub(super) agree: u64,
     pub(super) unknown: u64,
+}
+
+/// The own rules' scores at one kind of event (`all`: together) and one type.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FidelityBy {
+    pub(super) kind: &'static str,
+    #[serde(rename = "type")]
+    pub(super) of: &'static str,
+    #[serde(flatten)]
+    pub(super) fidelity: Fidelity,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -244,6 +256,7 @@ impl Summary {
             hooks: h.hooks.clone(),
             rules: frame.rules.iter().map(|r| rules(frame, &known, r)).collect(),
             featured: known::featured(frame).map(|i| frame.rules[i].name.clone()),
+            fidelity_by: fidelity_by(frame),
             lruvecs: frame.lruvecs.iter().map(|l| lruvec(frame, &known, l)).collect(),
             files: frame.files.iter().take(FILES).map(|f| file(frame, &known, f)).collect(),
             counters: frame.counters.iter().map(|c| Counter { cgroup: c.cgroup.clone(), name: c.name.clone(), delta: c.delta }).collect(),
@@ -261,6 +274,20 @@ pub(super) fn kind(kind: SourceKind) -> &'static str {
         SourceKind::Pipe => "pipe",
         SourceKind::Embedded => "embedded",
     }
+}
+
+fn fidelity(f: frame::Fidelity) -> Fidelity {
+    Fidelity { scored: f.scored, agree: f.agree, unknown: f.unknown }
+}
+
+/// By type, then by kind of event and type.
+fn fidelity_by(frame: &Frame) -> Vec<FidelityBy> {
+    let of = |file| if file { "file" } else { "anon" };
+    let types = [false, true].into_iter().zip(frame.fidelity_by_type).filter(|(_, f)| *f != frame::Fidelity::default());
+    let types = types.map(|(file, f)| FidelityBy { kind: "all", of: of(file), fidelity: fidelity(f) });
+    let kinds =
+        frame.fidelity_by.iter().map(|row| FidelityBy { kind: kind_name(row.kind), of: of(row.file), fidelity: fidelity(row.fidelity) });
+    types.chain(kinds).collect()
 }
 
 fn what_if(w: &WhatIfFrame) -> WhatIf {
@@ -294,7 +321,7 @@ fn rules(frame: &Frame, known: &Known, r: &RuleFrame) -> Rules {
     Rules {
         name: r.name.clone(),
         own: r.own,
-        fidelity: Fidelity { scored: f.scored, agree: f.agree, unknown: f.unknown },
+        fidelity: fidelity(f),
         promotions: Promotions {
             predicted: known.predicted(p.predicted),
             actual: known.promoted(p.actual),

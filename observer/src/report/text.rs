@@ -176,7 +176,15 @@ fn fidelity(out: &mut String, s: &Summary) -> fmt::Result {
             grouped(f.scored),
             grouped(f.unknown)
         ),
-    )
+    )?;
+    let types = s.fidelity_by.iter().filter(|row| row.kind == "all");
+    let types: Vec<String> = types
+        .map(|row| {
+            let f = &row.fidelity;
+            format!("{} {} of {} scored, {} not", row.of, percent(f.agree, f.scored), grouped(f.scored), grouped(f.unknown))
+        })
+        .collect();
+    if types.is_empty() { Ok(()) } else { item(out, "  by type", &types.join("; ")) }
 }
 
 fn rules(out: &mut String, s: &Summary) -> fmt::Result {

@@ -42,7 +42,8 @@ impl Session {
         }
     }
 
-    fn tell_of(&mut self, folio: &Folio, told: Told) {
+    /// An access, or an arrival or departure, of a page of a file.
+    pub(super) fn tell_of(&mut self, folio: &Folio, told: Told) {
         let cgroup = self.world.lruvec(folio.lruvec).cgroup;
         if let Some(free_run) = self.free_run.as_mut().filter(|_| folio.is_file && folio.identity.ino != 0) {
             free_run.tell(cgroup, &folio.identity, folio.order, told);

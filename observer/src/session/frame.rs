@@ -1,6 +1,9 @@
 //! What is known at one moment: an immutable picture that the TUI, the text and the JSON summaries all draw from.
 
-use crate::stream::header::{Header, Lru};
+use crate::stream::{
+    event::Kind,
+    header::{Header, Lru},
+};
 
 /// Where the events come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,24 @@ pub struct Fidelity {
     pub agree: u64,
     /// Folio events at which none stood (first sight, gap, unobserved path).
     pub unknown: u64,
+}
+
+impl Fidelity {
+    /// Both.
+    pub(crate) fn plus(self, other: &Self) -> Self {
+        Self { scored: self.scored + other.scored, agree: self.agree + other.agree, unknown: self.unknown + other.unknown }
+    }
+}
+
+/// The own rules' scores at one kind of event and type of folio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FidelityBy {
+    /// What told.
+    pub kind: Kind,
+    /// Type file; else anon.
+    pub file: bool,
+    /// The scores.
+    pub fidelity: Fidelity,
 }
 
 /// Promotions: rises of a folio's seq while on a list.
@@ -254,6 +275,10 @@ pub struct Frame {
     pub calibration: Calibration,
     /// Rule sets; the kernel's own first.
     pub rules: Vec<RuleFrame>,
+    /// The own rules' scores by type (anon, file).
+    pub fidelity_by_type: [Fidelity; 2],
+    /// The same by what told and by type; only what came.
+    pub fidelity_by: Vec<FidelityBy>,
     /// Lruvecs, most tracked pages first.
     pub lruvecs: Vec<LruvecFrame>,
     /// Files, most divergence first, at most [`MAX_FILES`].

@@ -11,10 +11,14 @@ pub mod decode;
 mod feed;
 pub mod frame;
 mod ghosts;
+mod isolation;
+mod nested;
+mod observed;
 mod picture;
 pub mod rule_set;
 pub mod side;
 mod step;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -24,8 +28,10 @@ mod world;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::{
-    model::{self, FolioState, Rules},
+    model::{self, FolioState, Rules, Window},
     session::{
         calibration::Calibrator,
         clock::Advance,
@@ -35,9 +41,10 @@ use crate::{
         ghosts::Ghosts,
         rule_set::{Engine, RuleSet},
         side::SideCount,
+        tally::Tally,
         what_if::FreeRun,
         windows::Windows,
-        world::World,
+        world::{Slot, World},
     },
     stream::{
         NO_CPU,
@@ -69,7 +76,13 @@ pub struct Session {
     /// The kernel's flags as last seen, by slot.
     actual: Vec<FolioState>,
     actual_sides: Vec<SideCount>,
+    /// Scores of the own rules.
+    tally: Tally,
     ghosts: Ghosts,
+    /// Folios that reclaim has taken off the lists, with the generations of that moment.
+    isolated: FxHashMap<Slot, Window>,
+    /// Folios refaulted from an unknown swap entry.
+    arrivals: FxHashMap<Slot, verdicts::Arrival>,
     windows: Windows,
     counters: Counters,
     /// Moves with every loss: what was seen before it is unknown (design.md).
@@ -79,6 +92,8 @@ pub struct Session {
     events: u64,
     first_ts: u64,
     last_ts: u64,
+    /// `folio_mark_accessed` reports accesses.
+    marks_hooked: bool,
     /// `lru_gen_set_refs` reports what the look-around rule does.
     set_refs_hooked: bool,
     /// `folio_add_lru` reports what enters the page cache.
@@ -104,7 +119,7 @@ impl Session {
         let mglru = header.lru == Lru::Mglru;
         let hooked = |name: &str| header.hooks.iter().any(|hook| hook.name == name && !hook.target.is_empty());
         let (set_refs_hooked, adds_hooked) = (hooked("lru_gen_set_refs"), hooked("folio_add_lru"));
-        let evictions_hooked = hooked("workingset_eviction");
+        let (marks_hooked, evictions_hooked) = (hooked("folio_mark_accessed"), hooked("workingset_eviction"));
         Self {
             decoder: Decoder::new(&header.layout),
             calibrator: Calibrator::new(&header.layout, mglru),
@@ -124,10 +139,14 @@ impl Session {
             rules: sets,
             actual: Vec::new(),
             actual_sides: Vec::new(),
+            tally: Tally::default(),
             ghosts: Ghosts::default(),
+            isolated: FxHashMap::default(),
+            arrivals: FxHashMap::default(),
             counters: Counters::default(),
             epoch: 0,
             events: 0,
+            marks_hooked,
             set_refs_hooked,
             adds_hooked,
             evictions_hooked,
@@ -184,7 +203,7 @@ impl Session {
             free_run.run_on(event.cpu);
         }
         match &event.body {
-            Body::Folio(folio) => self.folio(folio),
+            Body::Folio(folio) => self.folio(folio, event.cpu),
             Body::Lruvec { lruvec, state, .. } => self.lruvec(*lruvec, state),
             Body::Controller { lruvec, state } => self.controller(*lruvec, state),
             Body::Range { kind, dev, ino, first, last } => self.range(*kind, *dev, *ino, *first, *last),

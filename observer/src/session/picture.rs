@@ -36,6 +36,8 @@ pub(super) fn draw(session: &Session) -> Frame {
         lru: session.lru,
         calibration: session.calibrator.state().clone(),
         rules: session.rules.iter().enumerate().map(|(index, set)| rule(session, index, set)).collect(),
+        fidelity_by_type: if proven(session) { session.tally.by_type() } else { Default::default() },
+        fidelity_by: if proven(session) { session.tally.rows() } else { Vec::new() },
         lruvecs: lruvecs(session),
         files: files(session),
         window_s: WINDOW_NS as f64 / 1e9,
@@ -75,10 +77,11 @@ fn rule(session: &Session, index: usize, set: &super::RuleSet) -> RuleFrame {
         frame.promotions = set.promotions;
         frame.evictions = set.evictions;
         if own {
-            frame.fidelity = set.fidelity;
+            frame.fidelity = session.tally.total();
         }
     } else if own {
-        frame.fidelity.unknown = set.fidelity.scored + set.fidelity.unknown;
+        let total = session.tally.total();
+        frame.fidelity.unknown = total.scored + total.unknown;
     }
     frame
 }

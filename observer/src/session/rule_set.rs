@@ -3,7 +3,7 @@
 use crate::{
     model::{Add, FolioState, Rules, Token, Traits, Window, classical::ClassicalState},
     session::{
-        frame::{Evictions, Fidelity, FileDivergence, Promotions, Refaults},
+        frame::{Evictions, FileDivergence, Promotions, Refaults},
         side::{Place, SideCount},
         world::Slot,
     },
@@ -30,8 +30,6 @@ pub struct RuleSet {
     pub sides: Vec<SideCount>,
     /// Divergence, per file.
     pub files: Vec<FileDivergence>,
-    /// Scores of one-step predictions (own rules only).
-    pub fidelity: Fidelity,
     /// Promotions.
     pub promotions: Promotions,
     /// Verdicts on the kernel's evictions.
@@ -52,7 +50,6 @@ impl RuleSet {
             states: Vec::new(),
             sides: Vec::new(),
             files: Vec::new(),
-            fidelity: Fidelity::default(),
             promotions: Promotions::default(),
             evictions: Evictions::default(),
             refaults: Refaults::default(),

@@ -1,7 +1,7 @@
 //! One folio event: find the folio, bring its states up to the clock, predict, score, apply (design.md, "Predicted and
 //! actual").
 
-use observer_common::{inc_gen, task, walk};
+use observer_common::{inc_gen, sweep, task, walk};
 
 use crate::{
     model::{Add, FolioFlags, FolioState, Window},
@@ -10,7 +10,7 @@ use crate::{
         clock::absolute,
         decode::Seen,
         rule_set::{Engine, RuleSet},
-        world::{Folio, Slot},
+        world::{Folio, NOBODY, Slot, is_anon},
     },
     stream::{
         event::{FolioEvent, Identity, Kind},
@@ -33,10 +33,12 @@ pub(super) struct Moment {
     pub(super) window: Option<Window>,
     /// A prediction stands: the folio was followed without a gap.
     pub(super) known: bool,
+    /// What told of it.
+    pub(super) kind: Kind,
 }
 
 impl Session {
-    pub(super) fn folio(&mut self, event: &FolioEvent) {
+    pub(super) fn folio(&mut self, event: &FolioEvent, cpu: u16) {
         match event.kind {
             Kind::LookAround => return,
             Kind::Add => self.calibrator.request(event.folio, event.flags),
@@ -46,24 +48,34 @@ impl Session {
             }
             _ => {}
         }
+        if event.kind == Kind::SwapRead {
+            self.on_swap_read(event);
+            return;
+        }
         let Some((slot, history)) = self.find(event) else {
             self.untracked(event);
             return;
         };
         let moment = self.moment(event, slot, history);
+        if self.nested_mark(&moment, cpu) {
+            return;
+        }
+        self.follow_residency(&moment);
         if self.free_run.is_some() {
             self.tell(event, &moment, history);
         }
         match event.kind {
-            Kind::Add => self.on_add(&moment, event),
+            Kind::Add => self.on_add(&moment, event, cpu),
             Kind::Insert => self.on_insert(&moment, history),
             Kind::Mark => self.on_access(&moment, |set, state, moment| set.mark(state, &moment.seen.traits, moment.window.as_ref())),
             Kind::Walk => self.on_walk(&moment, event.aux & walk::AGING != 0),
-            Kind::SetRefs => self.on_set_refs(&moment),
+            Kind::SetRefs => self.on_set_refs(&moment, cpu),
             Kind::IncGen => self.on_inc_gen(&moment, event.aux & inc_gen::DONE != 0),
             Kind::Activate => self.on_activate(&moment),
             Kind::Refault => self.on_refault(&moment, event),
-            Kind::Evict => self.on_evict(&moment),
+            Kind::Evict => self.on_evict(&moment, event),
+            Kind::Census | Kind::Sweep if !history => self.on_first_sight(&moment),
+            Kind::Census | Kind::Sweep => self.on_sweep(&moment, event),
             Kind::CacheAdd => self.score(&moment),
             Kind::Delete => {
                 self.score(&moment);
@@ -107,7 +119,7 @@ impl Session {
                 traits: crate::model::Traits { pages: folio.pages(), file: folio.is_file, ..Default::default() },
                 lru: true,
             };
-            let moment = Moment { slot, seen, actual: self.actual[slot as usize], window: self.window_of(&folio), known: false };
+            let moment = Moment { slot, seen, actual: self.actual[slot as usize], window: self.window_of(&folio), known: false, kind };
             for set in 0..self.rules.len() {
                 self.step(set, &moment, |rules, state, moment| match kind {
                     Kind::ReadRange => rules.mark(state, &moment.seen.traits, moment.window.as_ref()),
@@ -128,14 +140,18 @@ impl Session {
             if held == identity || identity.ino == 0 {
                 return Some((slot, true));
             }
-            if held.ino == 0 {
+            // Nor has what came from swap, before it is mapped; and anon memory may go over to another process.
+            let moved = is_anon(&held) && is_anon(&identity) && held.index == identity.index && !begins;
+            if held.ino == 0 || moved {
                 self.world.identify(slot, identity);
                 return Some((slot, true));
             }
             // The address holds something else now: the old residency ended unseen.
             self.end_residency(slot);
         }
-        if !begins && event.kind != Kind::Insert {
+        // What a sweep finds where a folio was followed is a new one if it is on a list.
+        let found = event.kind == Kind::Sweep && event.aux & sweep::FREE == 0 && self.decoder.read(event.flags, 1).lru;
+        if !begins && !found && !matches!(event.kind, Kind::Insert | Kind::Census) {
             return None;
         }
         let (identity, home) = (event.identity?, event.home?);
@@ -155,6 +171,7 @@ impl Session {
             order: home.order,
             is_file: self.decoder.read(event.flags, 1).traits.file,
             epoch: self.epoch,
+            nested: NOBODY,
             promoted: 0,
         };
         let slot = self.world.begin(folio)?;
@@ -172,10 +189,11 @@ impl Session {
 
     /// An event of a folio whose beginning was not seen.
     fn untracked(&mut self, event: &FolioEvent) {
-        if event.kind == Kind::Delete {
+        if matches!(event.kind, Kind::Delete | Kind::Sweep) {
             return;
         }
-        self.rules[OWN].fidelity.unknown += 1;
+        let seen = self.decoder.read(event.flags, 1);
+        self.tally.count(event.kind, seen.traits.file, None);
         if let (Kind::Evict, Some(home)) = (event.kind, event.home) {
             let lruvec = self.world.home(&home);
             self.grow_lruvecs(lruvec);
@@ -183,7 +201,7 @@ impl Session {
         }
     }
 
-    fn window_of(&self, folio: &Folio) -> Option<Window> {
+    pub(super) fn window_of(&self, folio: &Folio) -> Option<Window> {
         match self.header.lru {
             Lru::Mglru => self.world.lruvec(folio.lruvec).window,
             // No kernel clock: generations stand still where the kernel has none.
@@ -196,6 +214,7 @@ impl Session {
             let lruvec = self.world.home(home);
             self.grow_lruvecs(lruvec);
             self.rehome(slot, lruvec);
+            self.resize(slot, home.order);
         }
         let folio = *self.world.folio(slot);
         if let Some(clock) = event.clock {
@@ -221,7 +240,7 @@ impl Session {
             // PG_lru is set a moment after the insertion that reports it (spec 8.4).
             actual.on_list = !seen.traits.unevictable;
         }
-        Moment { slot, seen, actual, window, known }
+        Moment { slot, seen, actual, window, known, kind: event.kind }
     }
 
     /// The state a flags word shows.
@@ -275,7 +294,7 @@ impl Session {
     }
 
     /// Takes what the flags show as the kernel's state; a rise on a list is a promotion unless it is an insertion.
-    fn observe(&mut self, moment: &Moment, insertion: bool) {
+    pub(super) fn observe(&mut self, moment: &Moment, insertion: bool) {
         let slot = moment.slot;
         let before = self.actual[slot as usize];
         let now = moment.actual;
@@ -309,20 +328,16 @@ impl Session {
 
     fn score_as(&mut self, moment: &Moment, insertion: bool) {
         self.step(OWN, moment, |_, _, _| 0);
-        let set = &mut self.rules[OWN];
+        let set = &self.rules[OWN];
         let readable = self.header.lru == Lru::Classical || moment.window.is_some();
-        if moment.known && readable {
-            set.fidelity.scored += 1;
-            set.fidelity.agree += u64::from(set.same(&set.state(moment.slot), &moment.actual));
-        } else {
-            set.fidelity.unknown += 1;
-        }
+        let verdict = (moment.known && readable).then(|| set.same(&set.state(moment.slot), &moment.actual));
+        self.tally.count(moment.kind, moment.seen.traits.file, verdict);
         self.adopt(moment);
         self.observe(moment, insertion);
     }
 
     /// The own rule set takes what was seen.
-    fn adopt(&mut self, moment: &Moment) {
+    pub(super) fn adopt(&mut self, moment: &Moment) {
         let mut state = moment.actual;
         if !state.on_list {
             state.seq = self.rules[OWN].state(moment.slot).seq;
@@ -340,7 +355,7 @@ impl Session {
         }
     }
 
-    fn on_add(&mut self, moment: &Moment, event: &FolioEvent) {
+    fn on_add(&mut self, moment: &Moment, event: &FolioEvent, cpu: u16) {
         // Still on a list in our books: it was taken off for something else than reclaim (migration, say).
         for set in 0..self.rules.len() {
             if self.rules[set].state(moment.slot).on_list {
@@ -352,7 +367,11 @@ impl Session {
         }
         self.score(moment);
         let add = Add { in_fault: event.aux & task::IN_LRU_FAULT != 0, memalloc: event.aux & task::MEMALLOC != 0, credited: false };
-        for set in 0..self.rules.len() {
+        let by_mark = self.marks_hooked && self.rules[OWN].add_marks(&self.rules[OWN].state(moment.slot), &moment.seen.traits, add);
+        if by_mark {
+            self.world.folio_mut(moment.slot).nested = cpu;
+        }
+        for set in usize::from(by_mark)..self.rules.len() {
             self.step(set, moment, |rules, state, moment| {
                 rules.add(state, &moment.seen.traits, add);
                 0
@@ -366,6 +385,7 @@ impl Session {
 
     /// Flags after the insertion.
     fn on_insert(&mut self, moment: &Moment, history: bool) {
+        self.isolated.remove(&moment.slot);
         for set in 0..self.rules.len() {
             if !history && set != OWN {
                 // First sight: every rule set starts where the kernel has it, without references.
@@ -392,9 +412,13 @@ impl Session {
         self.on_access(moment, move |rules, state, moment| rules.walk(state, &moment.seen.traits, moment.window.as_ref(), aging));
     }
 
-    fn on_set_refs(&mut self, moment: &Moment) {
+    fn on_set_refs(&mut self, moment: &Moment, cpu: u16) {
         self.score(moment);
-        for set in 0..self.rules.len() {
+        let by_mark = self.marks_hooked && self.rules[OWN].set_refs_marks(&self.rules[OWN].state(moment.slot), &moment.seen.traits);
+        if by_mark {
+            self.world.folio_mut(moment.slot).nested = cpu;
+        }
+        for set in usize::from(by_mark)..self.rules.len() {
             self.step(set, moment, move |rules, state, moment| {
                 if set == OWN {
                     // Its activation is an event of its own.
@@ -438,6 +462,8 @@ impl Session {
 
     /// Ends a residency; its counts and its cell go with it.
     pub(super) fn end_residency(&mut self, slot: Slot) {
+        self.isolated.remove(&slot);
+        self.arrivals.remove(&slot);
         self.close_cell(slot);
         self.uncount(slot);
         self.weigh(slot, false);

@@ -81,9 +81,7 @@ impl Stream {
         self.event(Kind::Insert, 0x9000_0000, 1000, word(2, BLANK), 0);
         self.event(Kind::Delete, 0x9000_0000, 1000, word(2, BLANK), 0);
         assert!(matches!(self.session.frame().calibration, Calibration::Confirmed { .. }));
-        for set in &mut self.session.rules {
-            set.fidelity = Default::default();
-        }
+        self.session.tally = Tally::default();
     }
 
     fn event(&mut self, kind: Kind, folio: u64, index: u64, flags: u64, shadow: u64) {
@@ -155,6 +153,66 @@ fn a_flag_that_does_not_follow_is_one_disagreement_and_then_the_truth() {
     stream.mark(64, OLDEST, refs(4));
     stream.mark(64, OLDEST, FolioFlags::new(3, true, true, false));
     assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 5, agree: 4, unknown: 0 });
+}
+
+/// As `event`, with bits of `aux` and the CPU that reports.
+fn told(stream: &mut Stream, kind: Kind, flags: u64, aux: u8, cpu: u16) {
+    stream.now += 1000;
+    let cold = kind == Kind::Add || kind == Kind::Insert;
+    let body = Body::Folio(FolioEvent {
+        kind,
+        folio: 64,
+        flags,
+        clock: Some(Clock { max_seq: stream.max_seq, window: [stream.window; 2] }),
+        aux,
+        identity: cold.then_some(Identity { dev: 8, ino: 4, index: 1 }),
+        home: cold.then_some(Home { cgroup: CGROUP, memcg_id: 77, node: 0, order: 0 }),
+        shadow: 0,
+    });
+    stream.session.apply(&Event { ts: stream.now, cpu, body });
+}
+
+#[test]
+fn a_mark_inside_an_insertion_request_is_no_access_of_its_own() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    told(&mut stream, Kind::Add, word(0, BLANK), observer_common::task::IN_LRU_FAULT, 1);
+    // 7.3 marks what is faulted in (spec 2.1), by a call that is hooked too.
+    told(&mut stream, Kind::Mark, word(0, BLANK), 0, 1);
+    told(&mut stream, Kind::Insert, word(2, refs(1)), 0, 0);
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 3, agree: 3, unknown: 0 });
+    assert_eq!(stream.session.frame().files[0].accesses, 0);
+    // The next one is an access.
+    told(&mut stream, Kind::Mark, word(2, refs(1)), 0, 1);
+    told(&mut stream, Kind::Mark, word(2, refs(2)), 0, 1);
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 5, agree: 5, unknown: 0 });
+    assert_eq!(stream.session.frame().files[0].accesses, 2);
+}
+
+#[test]
+fn a_mark_of_another_cpu_is_an_access_and_an_inlined_one_still_happened() {
+    for marks in [0_u8, 1] {
+        let mut stream = Stream::new(OwnRules::V7_3);
+        told(&mut stream, Kind::Add, word(0, BLANK), observer_common::task::IN_LRU_FAULT, 1);
+        if marks == 1 {
+            told(&mut stream, Kind::Mark, word(0, refs(1)), 0, 0);
+        }
+        told(&mut stream, Kind::Insert, word(2, refs(1 + marks)), 0, 0);
+        let scored = 2 + u64::from(marks);
+        assert_eq!(stream.own().fidelity, frame::Fidelity { scored, agree: scored, unknown: 0 });
+        assert_eq!(stream.session.frame().files[0].accesses, u64::from(marks));
+    }
+}
+
+#[test]
+fn what_reclaim_took_off_and_gave_back_is_followed() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    // A candidate with a young entry is kept with PG_referenced, which lifts it to M-2 (spec 3.2 R, 6.6, 2.2 row 5).
+    told(&mut stream, Kind::SetRefs, word(0, BLANK), 0, 0);
+    stream.mark(64, u64::from((stream.max_seq - 2) % 4 + 1), refs(1));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 4, agree: 4, unknown: 0 });
+    stream.end_window();
+    assert_eq!(stream.own().promotions.actual, 0, "a putback is none");
 }
 
 #[test]

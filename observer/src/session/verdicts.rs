@@ -1,9 +1,9 @@
 //! What each rule set thinks of the kernel's evictions, and of what came back (design.md).
 
-use observer_common::task;
+use observer_common::{SWAP_DEV, task};
 
 use crate::{
-    model::{ShadowLayout, Token},
+    model::{Add, FolioState, ShadowLayout, Token, Window},
     session::{
         Session,
         ghosts::Memory,
@@ -11,25 +11,74 @@ use crate::{
         step::{Moment, OWN},
     },
     stream::{
-        event::FolioEvent,
+        event::{FolioEvent, Identity},
         header::{Lru, OwnRules},
     },
 };
 
+/// Refaulted folios whose swap entry is not known yet; a fault has one.
+const MAX_ARRIVALS: usize = 1 << 16;
+
+/// How a folio came from swap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    in_fault: bool,
+    memalloc: bool,
+    window: Option<Window>,
+}
+
+/// The identity that a folio has before and after its absence: a swap entry, or the page of a file.
+fn survives(event: &FolioEvent, held: &Identity) -> Option<Identity> {
+    match event.identity {
+        Some(identity) if identity.dev == SWAP_DEV => Some(identity),
+        _ => Some(*held).filter(|held| held.ino != 0),
+    }
+}
+
 impl Session {
+    /// Which swap entry fills a folio, where its refault could not tell: the verdict on that eviction is made up for.
+    pub(super) fn on_swap_read(&mut self, event: &FolioEvent) {
+        let (Some(identity), Some(slot)) = (event.identity, self.world.slot(event.folio)) else { return };
+        let Some(memories) = self.ghosts.take(&identity) else { return };
+        let Some(arrival) = self.arrivals.remove(&slot) else { return };
+        let folio = *self.world.folio(slot);
+        let pages = u64::from(folio.pages());
+        let traits = self.decoder.read(event.flags, folio.pages()).traits;
+        for set in OWN + 1..self.rules.len() {
+            let Some(memory) = memories.get(set).copied() else { continue };
+            // It came without what its eviction remembered: that is restored, and then it arrives once more.
+            let (rules, mut state) = (&self.rules[set], FolioState::default());
+            if !rules.state(slot).on_list {
+                let add = Add { in_fault: arrival.in_fault, memalloc: arrival.memalloc, credited: false };
+                rules.refault(&mut state, memory.token, false, arrival.window.as_ref(), arrival.in_fault);
+                rules.add(&mut state, &traits, add);
+                self.replace(set, slot, state);
+            }
+            if memory.known && memory.would_keep {
+                self.rules[set].refaults.avoidable += pages;
+                self.rules[set].files[folio.file as usize].avoidable += pages;
+            }
+        }
+    }
+
     pub(super) fn on_refault(&mut self, moment: &Moment, event: &FolioEvent) {
         self.score(moment);
         let folio = *self.world.folio(moment.slot);
         let file = moment.seen.traits.file;
         let in_fault = event.aux & task::IN_LRU_FAULT != 0;
         let entry = self.shadow_layout().and_then(|layout| layout.decode(event.shadow, file));
-        let memories = self.ghosts.take(&folio.identity);
+        let memories = survives(event, &folio.identity).and_then(|identity| self.ghosts.take(&identity));
         let lruvec = self.world.lruvec(folio.lruvec);
         // Another cgroup or node: the kernel counts nothing and restores nothing (spec 7.3).
         let counted =
             entry.is_none_or(|entry| lruvec.memcg_id == 0 || (entry.memcg_id == lruvec.memcg_id && entry.node == u32::from(lruvec.node)));
         if !counted {
             return;
+        }
+        let by_swap = event.identity.is_some_and(|identity| identity.dev == SWAP_DEV);
+        if !file && !by_swap && self.arrivals.len() < MAX_ARRIVALS {
+            let memalloc = event.aux & task::MEMALLOC != 0;
+            self.arrivals.insert(moment.slot, Arrival { in_fault, memalloc, window: moment.window });
         }
         let pages = u64::from(folio.pages());
         self.world.lruvec_mut(folio.lruvec).refaults += pages;
@@ -64,7 +113,7 @@ impl Session {
     }
 
     /// Flags at eviction: verdicts, one more score, and the end of this residency.
-    pub(super) fn on_evict(&mut self, moment: &Moment) {
+    pub(super) fn on_evict(&mut self, moment: &Moment, event: &FolioEvent) {
         let folio = *self.world.folio(moment.slot);
         let file = moment.seen.traits.file;
         let pages = u64::from(folio.pages());
@@ -94,7 +143,9 @@ impl Session {
         self.tell_eviction(&folio);
         self.world.lruvec_mut(folio.lruvec).evictions += pages;
         self.world.file_mut(folio.file).evictions += pages;
-        self.ghosts.put(folio.identity, memories.into_boxed_slice());
+        if let Some(identity) = survives(event, &folio.identity) {
+            self.ghosts.put(identity, memories.into_boxed_slice());
+        }
         self.end_residency(moment.slot);
     }
 }

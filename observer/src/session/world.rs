@@ -35,9 +35,14 @@ pub(crate) struct Folio {
     pub(crate) is_file: bool,
     /// Loss epoch in which its flags were last seen.
     pub(crate) epoch: u32,
+    /// CPU on which the kernel itself is about to mark it accessed, as part of what the latest event reported; [`NOBODY`] for none.
+    pub(crate) nested: u16,
     /// Sides that promoted it in the current window: bit 0 the kernel, bit n + 1 rule set n.
     pub(crate) promoted: u16,
 }
+
+/// No CPU.
+pub(crate) const NOBODY: u16 = u16::MAX;
 
 impl Folio {
     /// Base pages.
@@ -69,6 +74,11 @@ pub(crate) struct File {
     pub(crate) refaults: u64,
     /// Page in which the latest read ended, where reads are known by range.
     last_read: Option<u64>,
+}
+
+/// Whether this names anonymous memory: an anon_vma's address with bit 0 set.
+pub(crate) fn is_anon(identity: &Identity) -> bool {
+    identity.dev == 0 && identity.ino & 3 != 0
 }
 
 /// The tables.
@@ -153,6 +163,15 @@ impl World {
         }
     }
 
+    /// A folio has another size now.
+    pub(crate) fn resize(&mut self, slot: Slot, order: u8) {
+        let folio = &mut self.folios[slot as usize];
+        let before = u64::from(folio.pages());
+        folio.order = order;
+        let file = &mut self.files[folio.file as usize];
+        file.pages = (file.pages + u64::from(folio.pages())).saturating_sub(before);
+    }
+
     /// Ends a residency.
     pub(crate) fn end(&mut self, slot: Slot) {
         let folio = self.folios[slot as usize];
@@ -205,8 +224,8 @@ impl World {
 
     /// The file of an identity; anonymous memory is one "file" per cgroup.
     pub(crate) fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
-        // An anon_vma's address with bit 0 set, or no mapping at all.
-        let anon = identity.dev == 0 && (identity.ino & 3 != 0 || identity.ino == 0);
+        // Or no mapping at all, which a swap entry's folio has not either.
+        let anon = is_anon(identity) || identity.ino == 0;
         let key = if anon { (u32::MAX, cgroup) } else { (identity.dev, identity.ino) };
         if let Some(index) = self.file_index.get(&key) {
             self.files[*index as usize].lruvec = lruvec;

@@ -185,6 +185,9 @@ impl RowKind {
                 Kind::FaultRange => "fault_range",
                 Kind::MapRange => "map_range",
                 Kind::CacheAdd => "cache_add",
+                Kind::Census => "census",
+                Kind::Sweep => "sweep",
+                Kind::SwapRead => "swap_read",
             },
             RowKind::CgroupName => "cgroup_name",
             RowKind::Lost => "lost",
@@ -223,12 +226,20 @@ pub(crate) fn shape(kind: Kind) -> Shape {
         | Kind::Walk
         | Kind::SetRefs
         | Kind::LookAround
-        | Kind::CacheAdd => Shape::Folio,
+        | Kind::CacheAdd
+        | Kind::Census
+        | Kind::Sweep
+        | Kind::SwapRead => Shape::Folio,
         Kind::ShrinkEnter | Kind::ShrinkExit | Kind::Age => Shape::Lruvec,
         Kind::Controller => Shape::Controller,
         Kind::ReadRange | Kind::FaultRange | Kind::MapRange => Shape::Range,
         Kind::FileName => Shape::FileName,
     }
+}
+
+/// A hook's kind as recordings and summaries call it.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    RowKind::Hook(kind).name()
 }
 
 /// All row kinds as a JSON object, number to name.

@@ -62,6 +62,7 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
             vec![
                 Piece::new(0, format!("fidelity {}", percent(f.agree, f.scored)), style),
                 Piece::new(6, format!("of {} scored, {} unknown", short(f.scored), short(f.unknown)), t.plain),
+                Piece::new(7, by_type(ctx), t.plain),
             ]
         }
         Some(_) => vec![Piece::new(0, "fidelity –", t.strong), Piece::new(6, "nothing scored yet", t.plain)],
@@ -98,6 +99,13 @@ fn remark(ctx: &Ctx<'_>) -> String {
         (Some(why), false) => clean(&format!("{why} · {}", ctx.frame.source.note)),
         (None, _) => clean(&ctx.frame.source.note),
     }
+}
+
+/// `anon 99.12 %, file 99.97 %`, where both were scored.
+fn by_type(ctx: &Ctx<'_>) -> String {
+    let scored = ["anon", "file"].into_iter().zip(&ctx.frame.fidelity_by_type).filter(|(_, f)| f.scored > 0);
+    let parts: Vec<String> = scored.map(|(name, f)| format!("{name} {}", percent(f.agree, f.scored))).collect();
+    if parts.len() == 2 { parts.join(", ") } else { String::new() }
 }
 
 fn source(kind: SourceKind, name: &str) -> String {
