@@ -145,7 +145,7 @@ impl Live {
         };
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
-        Ok(Self {
+        let mut live = Self {
             header,
             ebpf,
             on_demand,
@@ -159,7 +159,33 @@ impl Live {
             warnings,
             cost,
             notes,
-        })
+        };
+        live.begin()?;
+        Ok(live)
+    }
+
+    /// The stream begins when all hooks are attached: what the first of them reported before that has gaps nobody counted.
+    /// Names are told once, and kept.
+    fn begin(&mut self) -> Result<()> {
+        const MOST: Duration = Duration::from_millis(100);
+        let start = Instant::now();
+        while let Some(record) = self.ring.next() {
+            let event = wire::decode(&record)?;
+            if matches!(event.body, Body::FileName { .. }) {
+                self.pending.push_back(event);
+            }
+            if start.elapsed() > MOST {
+                break;
+            }
+        }
+        for (seen, count) in self.lost_seen.iter_mut().zip(self.lost.get(&0, 0)?.iter()) {
+            *seen = *count;
+        }
+        // Whom the census has met before the first event is known from then on.
+        while start.elapsed() < MOST {
+            self.on_demand.step(&self.ebpf, &mut self.pending);
+        }
+        Ok(())
     }
 
     /// The startup record.

@@ -113,7 +113,8 @@ impl OnDemand {
         sweep.step(|entries, mask| {
             let words: &[u64] = bytemuck::cast_slice(entries);
             table[..words.len()].copy_from_slice(words);
-            known.set(0, &**table, 0)?;
+            let whole: &[u64; TABLE] = table;
+            known.set(0, whole, 0)?;
             run(ebpf, "sweep", &[entries.len() as u64, mask], progress)
         })
     }

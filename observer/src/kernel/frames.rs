@@ -26,7 +26,7 @@ impl Frames {
     pub fn new(vmemmap: u64, page_bytes: u64, zoneinfo: &str) -> Result<Self> {
         // The upper half of the address space, and its own mapping is made of huge pages.
         ensure!(vmemmap >> 47 == (1 << 17) - 1 || vmemmap >> 56 == 0xff, "vmemmap_base holds {vmemmap:#x}, which is no kernel address");
-        ensure!(vmemmap % (1 << 21) == 0, "vmemmap_base holds {vmemmap:#x}, which does not begin a huge page");
+        ensure!(vmemmap.is_multiple_of(1 << 21), "vmemmap_base holds {vmemmap:#x}, which does not begin a huge page");
         ensure!((32..=256).contains(&page_bytes), "a struct page of {page_bytes} bytes is unknown");
         let ranges = ranges(zoneinfo)?;
         let frames: u64 = ranges.iter().map(|range| range.end - range.start).sum();

@@ -1,0 +1,111 @@
+//! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use xtask::kernel::Kernel;
+use xtask::vm::{Output, Step, Vm};
+
+fn shell(script: &str) -> Step {
+    Step::new(["sh", "-ec", script])
+}
+
+/// Runs scripts on a kernel; the summaries they leave, by name.
+fn run(kernel: &str, scripts: &[String], out: &Path) -> String {
+    let mut vm = Vm::new(Kernel::resolve(kernel).unwrap());
+    vm.out = Some(out.to_owned());
+    vm.timeout = Duration::from_secs(600);
+    let steps: Vec<Step> = scripts.iter().map(|script| shell(script)).collect();
+    let result = vm.run_steps(&steps, &mut Output::Keep).unwrap().succeeded().unwrap();
+    assert_eq!(result.warnings(), Vec::<&str>::new());
+    result.release
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Scored, agree, unknown of one kind of event and type; all 0 where none came.
+fn fidelity(summary: &Value, kind: &str, of: &str) -> [u64; 3] {
+    let row = summary["fidelity_by"].as_array().unwrap().iter().find(|row| row["kind"] == kind && row["type"] == of);
+    ["scored", "agree", "unknown"].map(|name| row.map_or(0, |row| number(&row[name])))
+}
+
+fn counter(summary: &Value, name: &str) -> u64 {
+    let counters = summary["counters"].as_array().unwrap();
+    number(&counters.iter().find(|counter| counter["name"] == name).unwrap_or_else(|| panic!("no counter {name}"))["delta"])
+}
+
+#[test]
+fn folios_that_were_there_before_are_known_when_they_are_evicted() {
+    let out = tempfile::tempdir().unwrap();
+    let scripts = [
+        "workload make-file --file /data/f --pages 8192; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
+        // Reclaim is under way long before observer comes.
+        "workload zipf-read --file /data/f --pages 8192 --theta 0.8 --ramp 30000 --reads 400000 --seed 5 --cgroup w --memory-max 25165824 & \
+         load=$!; sleep 5; observer record -o /out/census.arrows --cgroup /w --duration 20s; kill -9 $load; wait $load || true; \
+         observer replay /out/census.arrows --json > /out/census.json"
+            .to_owned(),
+    ];
+    let release = run("newest", &scripts, out.path());
+    let summary = json(&out.path().join("census.json"));
+    assert_eq!(number(&summary["source"]["lost"]), 0);
+    let [known, _, unknown] = fidelity(&summary, "evict", "file");
+    assert!(known > 1000, "{known} evictions of known folios");
+    assert!(known * 100 >= (known + unknown) * 95, "{known} evictions of known folios, {unknown} of unknown ones");
+    let [_, _, met] = fidelity(&summary, "census", "file");
+    assert!(met > 2000, "the cgroup holds 6,144 pages, the census met {met} folios first");
+    let per_frame = counter(&summary, "observer.census.ns") / counter(&summary, "observer.census.frames").max(1);
+    let per_folio = counter(&summary, "observer.sweep.ns") / counter(&summary, "observer.sweep.folios").max(1);
+    println!("{release}: {known} evictions known, {unknown} not; census {per_frame} ns per frame, sweep {per_folio} ns per folio");
+}
+
+/// The own rules are right about mapped files and about memory that swaps.
+fn follows_mapped_and_anon(kernel: &str) {
+    let out = tempfile::tempdir().unwrap();
+    let scripts = [
+        "workload make-file --file /data/f --pages 12288; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
+        "observer record -o /out/mmap.arrows --memory-max 32M -- \
+         workload zipf-mmap --file /data/f --pages 12288 --theta 0.9 --reads 20000 --seed 5; \
+         observer replay /out/mmap.arrows --json > /out/mmap.json"
+            .to_owned(),
+        "observer record -o /out/anon.arrows --memory-max 16M -- \
+         workload anon --pages 8192 --theta 0.8 --ramp 10000 --reads 30000 --seed 3; \
+         observer replay /out/anon.arrows --json > /out/anon.json"
+            .to_owned(),
+    ];
+    let release = run(kernel, &scripts, out.path());
+    for (name, of) in [("mmap", "file"), ("anon", "anon")] {
+        let summary = json(&out.path().join(format!("{name}.json")));
+        assert_eq!(number(&summary["source"]["lost"]), 0, "{name}");
+        let [scored, agree, unknown] = fidelity(&summary, "all", of);
+        assert!(scored > 20_000, "{name}: {scored} scored");
+        assert!(agree * 100 >= scored * 97, "{name}: {agree} of {scored} agree");
+        assert!(unknown * 20 <= scored, "{name}: {unknown} unknown beside {scored}");
+        let [refaults, ..] = fidelity(&summary, "refault", of);
+        assert!(refaults > 1000, "{name}: {refaults} refaults");
+        println!("{release} {name}: {agree} of {scored} agree, {unknown} unknown, {refaults} refaults");
+    }
+    // Their identity survives the swap: what came back is what an FG rule set would have kept, or not.
+    let anon = json(&out.path().join("anon.json"));
+    let judged = anon["rules"].as_array().unwrap().iter().filter(|rules| rules["own"] == false);
+    assert!(judged.map(|rules| number(&rules["refaults"]["avoidable"])).max().unwrap() > 0, "no refault of swapped memory got a verdict");
+}
+
+#[test]
+fn the_newest_kernel_s_mapped_and_swapped_memory_is_followed() {
+    follows_mapped_and_anon("newest");
+}
+
+#[test]
+fn kernel_6_12_s_mapped_and_swapped_memory_is_followed() {
+    follows_mapped_and_anon("6.12");
+}
