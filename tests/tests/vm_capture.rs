@@ -69,14 +69,15 @@ fn folios_that_were_there_before_are_known_when_they_are_evicted() {
 }
 
 /// The own rules are right about mapped files and about memory that swaps.
-fn follows_mapped_and_anon(kernel: &str) {
+fn follows_mapped_and_anon(kernel: &str, mapped_limit: &str, mapped_reads: u64) -> Value {
     let out = tempfile::tempdir().unwrap();
     let scripts = [
         "workload make-file --file /data/f --pages 12288; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
-        "observer record -o /out/mmap.arrows --memory-max 32M -- \
-         workload zipf-mmap --file /data/f --pages 12288 --theta 0.9 --reads 20000 --seed 5; \
-         observer replay /out/mmap.arrows --json > /out/mmap.json"
-            .to_owned(),
+        format!(
+            "observer record -o /out/mmap.arrows --memory-max {mapped_limit} -- \
+             workload zipf-mmap --file /data/f --pages 12288 --theta 0.9 --reads {mapped_reads} --seed 5; \
+             observer replay /out/mmap.arrows --json > /out/mmap.json"
+        ),
         "observer record -o /out/anon.arrows --memory-max 16M -- \
          workload anon --pages 8192 --theta 0.8 --ramp 10000 --reads 30000 --seed 3; \
          observer replay /out/anon.arrows --json > /out/anon.json"
@@ -94,18 +95,19 @@ fn follows_mapped_and_anon(kernel: &str) {
         assert!(refaults > 1000, "{name}: {refaults} refaults");
         println!("{release} {name}: {agree} of {scored} agree, {unknown} unknown, {refaults} refaults");
     }
+    json(&out.path().join("anon.json"))
+}
+
+#[test]
+fn the_newest_kernel_s_mapped_and_swapped_memory_is_followed() {
+    let anon = follows_mapped_and_anon("newest", "24M", 60_000);
     // Their identity survives the swap: what came back is what an FG rule set would have kept, or not.
-    let anon = json(&out.path().join("anon.json"));
     let judged = anon["rules"].as_array().unwrap().iter().filter(|rules| rules["own"] == false);
     assert!(judged.map(|rules| number(&rules["refaults"]["avoidable"])).max().unwrap() > 0, "no refault of swapped memory got a verdict");
 }
 
 #[test]
-fn the_newest_kernel_s_mapped_and_swapped_memory_is_followed() {
-    follows_mapped_and_anon("newest");
-}
-
-#[test]
 fn kernel_6_12_s_mapped_and_swapped_memory_is_followed() {
-    follows_mapped_and_anon("6.12");
+    // It reclaims far more at once than 7.3 (spec 6.1): the same limit would have it do nothing else.
+    follows_mapped_and_anon("6.12", "32M", 20_000);
 }

@@ -167,14 +167,15 @@ impl Live {
     /// The stream begins when all hooks are attached: what the first of them reported before that has gaps nobody counted.
     /// Names are told once, and kept.
     fn begin(&mut self) -> Result<()> {
-        const MOST: Duration = Duration::from_millis(100);
-        let start = Instant::now();
+        const DISCARD: Duration = Duration::from_secs(1);
+        const MEET: Duration = Duration::from_millis(500);
+        let mut start = Instant::now();
         while let Some(record) = self.ring.next() {
             let event = wire::decode(&record)?;
             if matches!(event.body, Body::FileName { .. }) {
                 self.pending.push_back(event);
             }
-            if start.elapsed() > MOST {
+            if start.elapsed() > DISCARD {
                 break;
             }
         }
@@ -182,7 +183,8 @@ impl Live {
             *seen = *count;
         }
         // Whom the census has met before the first event is known from then on.
-        while start.elapsed() < MOST {
+        start = Instant::now();
+        while !self.on_demand.has_met_all() && start.elapsed() < MEET {
             self.on_demand.step(&self.ebpf, &mut self.pending);
         }
         Ok(())

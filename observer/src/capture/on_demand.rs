@@ -87,13 +87,18 @@ impl OnDemand {
             self.census = None;
         }
         // First everyone is met, then followed.
-        if self.census.as_ref().is_none_or(Census::is_over)
+        if self.has_met_all()
             && let Err(error) = self.compare(ebpf)
         {
             self.notes.push(format!("the sweeps are given up: {error:#}"));
             self.sweep = None;
         }
         self.tell(out);
+    }
+
+    /// Whether the census is over, or there is none.
+    pub(super) fn has_met_all(&self) -> bool {
+        self.census.as_ref().is_none_or(Census::is_over)
     }
 
     /// Lines for the user since the last call.

@@ -46,6 +46,8 @@ struct Stream {
     now: u64,
     max_seq: u32,
     window: u8,
+    /// Size of the folios that cold events tell of.
+    order: u8,
 }
 
 /// LRU bits and generation value as a flags word of the test layout.
@@ -65,7 +67,7 @@ impl Stream {
     fn new(own: OwnRules) -> Self {
         let rules = ["fg-v4", "fg-v3"].iter().filter_map(|name| Rules::by_name(name)).collect();
         let session = Session::new(header(own), SourceKind::Recording, "test".into(), rules);
-        let mut stream = Self { session, now: 1, max_seq: 7, window: 3 };
+        let mut stream = Self { session, now: 1, max_seq: 7, window: 3, order: 0 };
         stream.calibrate();
         stream
     }
@@ -99,7 +101,7 @@ impl Stream {
             clock: Some(Clock { max_seq: self.max_seq, window: [self.window; 2] }),
             aux: u8::from(kind == Kind::IncGen),
             identity: cold.then_some(Identity { dev: 8, ino: 4, index }),
-            home: cold.then_some(Home { cgroup, memcg_id: u16::try_from(cgroup).unwrap(), node: 0, order: 0 }),
+            home: cold.then_some(Home { cgroup, memcg_id: u16::try_from(cgroup).unwrap(), node: 0, order: self.order }),
             shadow,
         });
         self.session.apply(&Event { ts: self.now, cpu: 0, body });
@@ -110,6 +112,21 @@ impl Stream {
         self.event(Kind::Add, folio, index, word(0, BLANK), 0);
         let oldest = u64::from((self.max_seq - u32::from(self.window)) % 4 + 1);
         self.event(Kind::Insert, folio, index, word(oldest, BLANK), 0);
+    }
+
+    /// Nobody holds the folio any more.
+    fn swept_free(&mut self, folio: u64) {
+        let body = Body::Folio(FolioEvent {
+            kind: Kind::Sweep,
+            folio,
+            flags: 0,
+            clock: None,
+            aux: observer_common::sweep::FREE,
+            identity: Some(Identity { dev: 0, ino: 0, index: 0 }),
+            home: None,
+            shadow: 0,
+        });
+        self.session.apply(&Event { ts: self.now, cpu: 0, body });
     }
 
     fn mark(&mut self, folio: u64, gen_field: u64, before: FolioFlags) {
@@ -248,6 +265,94 @@ fn what_reclaim_took_off_and_gave_back_is_followed() {
 }
 
 #[test]
+fn the_census_is_no_prediction_and_what_follows_is() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.event(Kind::Census, 64, 1, word(OLDEST + 1, refs(2)), 0);
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 0, agree: 0, unknown: 1 });
+    stream.mark(64, OLDEST + 1, refs(2));
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 1, agree: 1, unknown: 1 });
+    stream.event(Kind::Evict, 64, 1, word(0, refs(3)), 0);
+    assert_eq!(stream.own().evictions.scored, 1);
+    stream.end_window();
+    assert_eq!(stream.own().promotions.actual, 0, "to be there is none");
+}
+
+#[test]
+fn a_sweep_shows_what_no_event_told_and_blames_nobody() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.born(64, 1);
+    stream.mark(64, OLDEST, refs(0));
+    // A young entry found by an aging walk that called nothing: the second access goes to the top (spec 3.2).
+    let youngest = u64::from(stream.max_seq % 4 + 1);
+    stream.event(Kind::Sweep, 64, 1, word(youngest, FolioFlags::new(0, false, true, false)), 0);
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 3, agree: 3, unknown: 1 });
+    // Seen once more, it is no news.
+    stream.event(Kind::Sweep, 64, 1, word(youngest, FolioFlags::new(0, false, true, false)), 0);
+    stream.end_window();
+    assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 3, agree: 3, unknown: 1 });
+    assert_eq!((stream.own().promotions.actual, stream.fg().promotions.predicted), (1, 1), "the access reaches every rule set");
+    // Free: what comes to its address is somebody else.
+    stream.swept_free(64);
+    assert!(stream.session.frame().files.is_empty());
+}
+
+#[test]
+fn a_folio_of_another_size_counts_its_own_pages() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    stream.order = 3;
+    stream.event(Kind::Census, 64, 8, word(OLDEST, BLANK), 0);
+    let pages = |stream: &Stream| {
+        let frame = stream.session.frame();
+        let sum = |side: &frame::Side| side.by_age.iter().flatten().sum::<u64>();
+        (frame.files[0].pages, sum(&frame.lruvecs[0].actual), sum(&frame.lruvecs[0].predicted[1]))
+    };
+    assert_eq!(pages(&stream), (8, 8, 8));
+    stream.order = 0;
+    stream.event(Kind::Sweep, 64, 8, word(OLDEST, BLANK), 0);
+    assert_eq!(pages(&stream), (1, 1, 1));
+    // What the split made is met like in a census.
+    stream.event(Kind::Sweep, 128, 9, word(OLDEST, BLANK) | 1 << 5, 0);
+    assert_eq!(pages(&stream), (2, 2, 2));
+}
+
+#[test]
+fn memory_that_comes_back_from_swap_is_known_by_its_swap_entry() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    let anon = |stream: &mut Stream, kind, folio, identity, flags, shadow| {
+        stream.now += 1000;
+        let body = Body::Folio(FolioEvent {
+            kind,
+            folio,
+            flags: flags | 1 << 17,
+            clock: Some(Clock { max_seq: stream.max_seq, window: [stream.window; 2] }),
+            aux: 0,
+            identity: Some(identity),
+            home: Some(Home { cgroup: CGROUP, memcg_id: 77, node: 0, order: 0 }),
+            shadow,
+        });
+        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
+    };
+    let placed = word(u64::from((stream.max_seq - 1) % 4 + 1), BLANK);
+    let mapped = Identity { dev: 0, ino: 0xffff_8000_0000_0001, index: 5 };
+    let entry = Identity { dev: observer_common::SWAP_DEV, ino: 0, index: 99 };
+    anon(&mut stream, Kind::Add, 64, mapped, 0, 0);
+    // In M-1, where both rule sets put new memory.
+    anon(&mut stream, Kind::Insert, 64, mapped, placed, 0);
+    anon(&mut stream, Kind::Evict, 64, entry, 0, 0);
+    assert_eq!(stream.fg().evictions.would_keep, 1);
+    anon(&mut stream, Kind::Refault, 640, entry, 0, shadow(77));
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 1 });
+    // Another entry, known only when it is read (the swap cache was bypassed).
+    anon(&mut stream, Kind::Add, 128, mapped, 0, 0);
+    anon(&mut stream, Kind::Insert, 128, mapped, placed, 0);
+    anon(&mut stream, Kind::Evict, 128, entry, 0, 0);
+    anon(&mut stream, Kind::Refault, 704, Identity { dev: 0, ino: 0, index: 0 }, 0, shadow(77));
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 2, avoidable: 1 });
+    anon(&mut stream, Kind::SwapRead, 704, entry, 0, 0);
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 2, avoidable: 2 });
+}
+
+#[test]
 fn the_generation_counts_as_much_as_the_references() {
     let mut stream = Stream::new(OwnRules::V7_3);
     stream.born(64, 1);
@@ -360,7 +465,7 @@ fn without_a_clock_of_generations_only_the_classical_lru_is_asked_about_eviction
     let header = Arc::new(Header { lru: Lru::Classical, ..Header::clone(&header(OwnRules::Classical)) });
     let rules = Rules::by_name("fg-v4").into_iter().collect();
     let session = Session::new(header, SourceKind::Recording, "test".into(), rules);
-    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3 };
+    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3, order: 0 };
     stream.event(Kind::Add, 64, 1, word(0, BLANK), 0);
     stream.event(Kind::Insert, 64, 1, word(0, BLANK), 0);
     stream.event(Kind::Evict, 64, 1, word(0, BLANK), 0);
@@ -429,7 +534,7 @@ fn accesses_reach_the_what_if_caches_only_where_they_are_on() {
 fn a_read_that_goes_on_in_its_folio_is_one_access() {
     let mut session = Session::new(header_with_reads(), SourceKind::Recording, "test".into(), Vec::new());
     session.what_if(&[100]);
-    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3 };
+    let mut stream = Stream { session, now: 1, max_seq: 7, window: 3, order: 0 };
     stream.born(64, 1);
     stream.born(128, 2);
     for kind in [Kind::Add, Kind::Insert] {
