@@ -17,6 +17,8 @@ mod observed;
 mod picture;
 pub mod rule_set;
 mod sampling;
+#[cfg(test)]
+mod sampling_tests;
 pub mod side;
 mod step;
 mod switch;
