@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Units remembered; beyond that no error is given.
-const MAX_UNITS: usize = 1 << 19;
+const MAX_UNITS: usize = 1 << 18;
 
 /// What is summed whatever the rule set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
