@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aya::Ebpf;
 use aya::sys::{Stats, enable_stats};
 
-use crate::report::cost::{MISSED, PREFIX, RUN_NS, RUNS};
+use crate::report::cost::{ALL_MISSED, MISSED, PREFIX, RUN_NS, RUNS};
 use crate::stream::{Body, Event};
 
 /// Readings are this far apart.
@@ -18,19 +18,24 @@ pub(super) struct Cost {
     /// Names, and where the kernel shows their counts; the descriptors are the loaded object's.
     programs: Vec<(String, String)>,
     next: Option<Instant>,
-    // The kernel counts as long as this is open.
-    _counting: OwnedFd,
+    // The kernel counts time and runs as long as this is open; runs missed it counts in any case.
+    counting: Option<OwnedFd>,
 }
 
 impl Cost {
-    /// Starts to count; an error is a line for the user.
-    pub(super) fn start(ebpf: &Ebpf) -> Result<Cost, String> {
-        let counting = enable_stats(Stats::RunTime)
-            .map_err(|error| format!("--cost: the kernel does not count for us (CAP_SYS_ADMIN is needed): {}", error.io_error))?;
+    /// Starts to read, and with `timed` lets the kernel count time and runs too. With it come lines for the user.
+    pub(super) fn start(ebpf: &Ebpf, timed: bool) -> (Cost, Vec<String>) {
+        let refused = |error: aya::sys::SyscallError| {
+            format!("--cost: the kernel does not count for us (CAP_SYS_ADMIN is needed): {}", error.io_error)
+        };
+        let (counting, notes) = match timed.then(|| enable_stats(Stats::RunTime).map_err(refused)).transpose() {
+            Ok(counting) => (counting, Vec::new()),
+            Err(note) => (None, vec![note]),
+        };
         // One that was not loaded has no descriptor, and no cost.
         let loaded = ebpf.programs().filter_map(|(name, program)| Some((name, program.fd().ok()?.as_fd().as_raw_fd())));
         let programs = loaded.map(|(name, fd)| (name.to_owned(), format!("/proc/self/fdinfo/{fd}"))).collect();
-        Ok(Cost { programs, next: None, _counting: counting })
+        (Cost { programs, next: None, counting }, notes)
     }
 
     /// The counts as counter rows, if the last ones are old enough.
@@ -40,12 +45,21 @@ impl Cost {
             return;
         }
         self.next = Some(now + EVERY);
+        let mut row = |name: String, value| out.push(Event { ts, cpu: 0, body: Body::Counter { cgroup: 0, name, value } });
+        let mut missed = None;
         for (name, place) in &self.programs {
             let Ok(text) = fs::read_to_string(place) else { continue };
             for (what, value) in counts(&text) {
-                let body = Body::Counter { cgroup: 0, name: format!("{PREFIX}{name}:{what}"), value };
-                out.push(Event { ts, cpu: 0, body });
+                if what == MISSED {
+                    *missed.get_or_insert(0) += value;
+                }
+                if self.counting.is_some() {
+                    row(format!("{PREFIX}{name}:{what}"), value);
+                }
             }
+        }
+        if let Some(missed) = missed {
+            row(ALL_MISSED.to_owned(), missed);
         }
     }
 }

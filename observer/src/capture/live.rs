@@ -65,7 +65,7 @@ pub struct Live {
     pending: VecDeque<Event>,
     last_clock: Option<Instant>,
     warnings: Warnings,
-    cost: Option<Cost>,
+    cost: Cost,
     /// What the user should know from the start.
     notes: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Live {
         let unfinished = layout;
         let mut loader = object::Loader::new();
         let kernel_btf = aya::Btf::from_sys_fs().context("cannot read this kernel's BTF")?;
-        let mut vmemmap = Err(anyhow!("/proc/kallsyms does not show addresses"));
+        let mut vmemmap = Err(anyhow!("/proc/kallsyms shows no address of pff: it hides them, or this kernel has no such table"));
         if let Some(address) = symbols.address("pff") {
             // The layout must be complete before the programs are loaded, and only a program can read it: load twice.
             let mut peeker = Peeker::new(loader.load(&unfinished, &filter, 4096)?);
@@ -143,10 +143,7 @@ impl Live {
         on_demand.compare_under(&flags, &hooks);
         hooks.extend(missing);
         let warnings = Warnings::of(&mut ebpf);
-        let (cost, notes) = match options.cost.then(|| Cost::start(&ebpf)).transpose() {
-            Ok(cost) => (cost, Vec::new()),
-            Err(note) => (None, vec![note]),
-        };
+        let (cost, notes) = Cost::start(&ebpf, options.cost);
         let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
         let mut live = Self {
@@ -210,9 +207,7 @@ impl Live {
             self.last_clock = Some(Instant::now());
             out.push(clock_snapshot());
         }
-        if let Some(cost) = &mut self.cost {
-            cost.read(boottime(), out);
-        }
+        self.cost.read(boottime(), out);
         // Losses first: they happened before what is still in the ring was taken out.
         self.losses(out)?;
         while out.len() - before < MAX_BATCH {

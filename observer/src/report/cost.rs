@@ -15,6 +15,14 @@ pub const RUNS: &str = "runs";
 /// Times it did not run, because it or another was running on that CPU.
 pub const MISSED: &str = "missed";
 
+/// The counter of runs that all programs missed together. Each is an event that nobody saw, nor counted as lost.
+pub const ALL_MISSED: &str = "observer.missed";
+
+/// Runs missed between the first and the last reading; none where the kernel does not tell.
+pub fn missed(frame: &Frame) -> Option<u64> {
+    frame.counters.iter().find(|counter| counter.name == ALL_MISSED).map(|counter| counter.delta)
+}
+
 /// One program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Program {
@@ -41,6 +49,11 @@ pub struct Cost {
     pub cpu: Option<f64>,
     /// One by one.
     pub programs: Vec<Program>,
+}
+
+/// Whether a counter is the kernel's own, and not one of ours about us.
+pub fn is_kernel_s(counter: &str) -> bool {
+    !is_cost(counter) && !counter.starts_with("observer.")
 }
 
 /// Whether a counter is about a program of ours and not the kernel's memory.

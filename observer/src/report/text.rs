@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::cost::is_kernel_s;
 use super::num::{UNKNOWN, clean, cut_start, grouped, grouped_or, pad_end, pad_start, percent, rate, seconds, short, short_or};
 use super::sampling::{count, share};
 use super::summary::{CalibrationState, Lruvec, Summary, WhatIf};
@@ -79,6 +80,9 @@ fn source(out: &mut String, s: &Summary) -> fmt::Result {
         if !by_cpu.is_empty() {
             write!(what, " ({})", by_cpu.join(", "))?;
         }
+    }
+    if let Some(missed) = src.missed.filter(|missed| *missed > 0) {
+        write!(what, ", {} MISSED", grouped(missed))?;
     }
     match src.sampling {
         0 | 1 => what.push_str(", every folio seen"),
@@ -376,7 +380,7 @@ fn cost(out: &mut String, s: &Summary) -> fmt::Result {
 }
 
 fn checks(out: &mut String, s: &Summary) -> fmt::Result {
-    if s.counters.is_empty() {
+    if !s.counters.iter().any(|counter| is_kernel_s(&counter.name)) {
         return Ok(());
     }
     writeln!(out)?;
@@ -387,7 +391,7 @@ fn checks(out: &mut String, s: &Summary) -> fmt::Result {
         let name = pad_end(&super::num::cut_end(&name, 52), 52);
         writeln!(out, "{name} {:>12} {:>12}", grouped(c.kernel), grouped_or(c.observed))?;
     }
-    for c in s.counters.iter().filter(|c| c.delta > 0).take(8) {
+    for c in s.counters.iter().filter(|c| c.delta > 0 && is_kernel_s(&c.name)).take(8) {
         let name = format!("{}  {}", c.name, clean(&c.cgroup));
         writeln!(out, "{} {:>12}", pad_end(&super::num::cut_end(&name, 52), 52), short(c.delta))?;
     }

@@ -144,14 +144,14 @@ fn change(from: f64, to: f64) -> f64 {
 
 /// Into how many parts a row's pages are divided: the most that leave a cache of the size asked for, and a power of two, so that fio's
 /// placement scales too.
-fn scale(pages: u64, cache: u64) -> f64 {
-    f64::from(1_u32 << (pages / cache.max(1)).max(1).ilog2().min(30))
+fn scale(pages: u64, cache: u64) -> u32 {
+    1 << (pages / cache.max(1)).max(1).ilog2().min(30)
 }
 
 /// The configuration of a row, and the part of its reads that fits.
 fn configuration(row: &Published, letter: &Letter) -> (Config, f64, f64) {
     let scale = scale(u64::from(row.memory) * GIB, letter.cache);
-    let scaled = |n: u64| (n as f64 / scale).round();
+    let scaled = |n: u64| (n as f64 / f64::from(scale)).round();
     let all = scaled(row.iops * (RAMP + SECONDS));
     let part = (letter.most_accesses as f64 / all).min(1.0);
     // Rates, sizes and cut are all positive and far below 2^53.
@@ -163,11 +163,11 @@ fn configuration(row: &Published, letter: &Letter) -> (Config, f64, f64) {
             theta: row.theta,
             jobs: JOBS,
             file_pages: file_pages as u32,
-            scatter: Scatter::Fio { stride: scale as u32 },
+            scatter: Scatter::Fio { stride: scale },
             miss_cost: 1,
         },
         mode: row.mode,
-        readahead: if row.mode == Mode::Mmap { Readahead::SMALL.scaled(scale as u32) } else { Readahead::OFF },
+        readahead: if row.mode == Mode::Mmap { Readahead::SMALL.scaled(scale) } else { Readahead::OFF },
         lrus: SIMULATED.iter().filter_map(|name| Lru::parse(name).ok()).collect(),
         memory: count(scaled(u64::from(row.memory) * GIB)),
         overhead: 0,
@@ -180,7 +180,7 @@ fn configuration(row: &Published, letter: &Letter) -> (Config, f64, f64) {
         seeds: 1,
         threads: 1,
     };
-    (config, scale, part)
+    (config, f64::from(scale), part)
 }
 
 /// Runs the table. `progress` is called as rows end, with how many of how many.

@@ -1,4 +1,6 @@
 //! Rule sets on synthetic access streams, counted as a kernel counts.
+#![doc = "\n"]
+#![doc = include_str!("validation.md")]
 
 pub mod bench;
 pub mod file;

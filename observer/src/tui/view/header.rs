@@ -2,8 +2,8 @@
 
 use super::Ctx;
 use super::pen::{Pen, Piece};
-use crate::report::known;
 use crate::report::num::{clean, clock, grouped, percent, rate, short};
+use crate::report::{cost, known};
 use crate::session::frame::{Calibration, SourceKind};
 use crate::stream::header::{Lru, Via};
 use crate::tui::state::seekable;
@@ -71,6 +71,9 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     let lost = if s.lost > 0 { Piece::new(0, format!(" LOST {} ", grouped(s.lost)), t.alarm) } else { Piece::new(1, "lost 0", t.plain) };
     let mut how = fidelity;
     how.push(lost);
+    if let Some(missed) = cost::missed(ctx.frame).filter(|missed| *missed > 0) {
+        how.push(Piece::new(0, format!(" MISSED {} ", grouped(missed)), t.alarm));
+    }
     if s.table_evictions > 0 {
         how.push(Piece::new(3, format!("tables full: {} dropped", short(s.table_evictions)), t.strong));
     }

@@ -2,7 +2,7 @@
 
 use super::pen::Pen;
 use super::{Ctx, popup, rules};
-use crate::report::cost::is_cost;
+use crate::report::cost::is_kernel_s;
 use crate::report::num::{clean, cut_start, grouped, short_or};
 
 /// Draws it.
@@ -14,11 +14,11 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     let mut y = rows + 1;
     let r = ctx.frame.rules.first().map(|r| r.refaults.actual);
     pen.text(1, y - 1, &format!("pages refaulted {}", short_or(r.and_then(|n| ctx.known.refaulted(n)))), t.plain);
-    if !ctx.frame.counters.is_empty() {
+    if ctx.frame.counters.iter().any(|c| is_kernel_s(&c.name)) {
         pen.title(y, "the kernel's own counters", "change", false, t.dim, t.strong);
         y += 1;
         let room = (pen.height().saturating_sub(y) / 2).min(8);
-        for c in ctx.frame.counters.iter().filter(|c| c.delta > 0 && !is_cost(&c.name)).take(room) {
+        for c in ctx.frame.counters.iter().filter(|c| c.delta > 0 && is_kernel_s(&c.name)).take(room) {
             pen.right(width.saturating_sub(1), y, &grouped(c.delta), t.plain);
             let at = pen.text(1, y, &c.name, t.plain) + 1;
             pen.text(at, y, &cut_start(&clean(&c.cgroup), width.saturating_sub(at + 12)), t.dim);
