@@ -77,6 +77,9 @@ pub struct Live {
     /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
     #[arg(long)]
     pub cost: bool,
+    /// Observe one in N folios, each for its whole life (1/64, or 64): cheaper where events are many, and totals become estimates
+    #[arg(long, value_name = "1/N", default_value = "1", hide_default_value = true, value_parser = units::one_in)]
+    pub sample: u32,
     /// Rule set to show, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
@@ -117,6 +120,9 @@ pub struct Record {
     /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
     #[arg(long, conflicts_with = "from")]
     pub cost: bool,
+    /// Observe one in N folios, each for its whole life (1/64, or 64): cheaper where events are many, and totals become estimates
+    #[arg(long, value_name = "1/N", default_value = "1", hide_default_value = true, value_parser = units::one_in, conflicts_with = "from")]
+    pub sample: u32,
     /// Run this in a cgroup of its own, record that cgroup, end with it
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
@@ -212,6 +218,12 @@ mod tests {
             panic!()
         };
         assert_eq!((record.rotate.len(), record.keep, record.from), (2, Some(8), Some(PathBuf::from("-"))));
+        for (line, one_in) in
+            [("observer record -o x", 1), ("observer record -o x --sample 1/64", 64), ("observer record -o x --sample 8", 8)]
+        {
+            assert!(matches!(parse(line).unwrap().command, Some(Command::Record(record)) if record.sample == one_in), "{line}");
+        }
+        assert!(matches!(parse("observer live --sample 1/64").unwrap().command, Some(Command::Live(live)) if live.sample == 64));
         let Some(Command::Replay(replay)) =
             parse("observer replay - --speed 2.5x --rules fg-v4 --rules fg-v4,defer=oldest").unwrap().command
         else {
@@ -245,6 +257,9 @@ mod tests {
             "observer replay x --sizes 0%",
             "observer replay x --sizes 50%,half",
             "observer live --sizes 50%",
+            "observer live --sample 0",
+            "observer live --sample 2/64",
+            "observer record -o x --from y --sample 1/8",
             "observer --json replay x",
             "observer fly",
         ] {

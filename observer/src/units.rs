@@ -77,6 +77,17 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     duration(text).map(Limit::Time).or_else(|_| size(text).map(Limit::Bytes)).map_err(|_| refuse())
 }
 
+/// One in how many: `1/64`, or 64 alone.
+///
+/// # Errors
+/// Says what is accepted.
+pub fn one_in(text: &str) -> Result<u32, String> {
+    /// With fewer nothing is left of any ordinary machine's memory.
+    const MOST: u32 = 1 << 16;
+    let number: Option<u32> = text.strip_prefix("1/").unwrap_or(text).parse().ok();
+    number.filter(|n| (1..=MOST).contains(n)).ok_or_else(|| format!("{text:?} is no sample: give 1/N with N from 1 to {MOST} (1/64)"))
+}
+
 /// The digits at the beginning, and what follows.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()))
@@ -114,6 +125,16 @@ mod tests {
         assert_eq!(limit("1h30m"), Ok(Limit::Time(Duration::from_secs(5400))));
         for text in ["", "10", "m", "M", "10x", "-1m"] {
             assert!(limit(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_one_in_so_many() {
+        for (text, n) in [("1", 1), ("1/1", 1), ("64", 64), ("1/64", 64), ("1/65536", 65536)] {
+            assert_eq!(one_in(text), Ok(n), "{text}");
+        }
+        for text in ["", "0", "1/0", "2/64", "1/", "-8", "1/65537", "0.5", "1 / 8"] {
+            assert!(one_in(text).is_err(), "{text}");
         }
     }
 

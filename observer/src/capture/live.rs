@@ -14,7 +14,7 @@ use aya::{
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, cost::Cost, object, on_demand::OnDemand, peek::Peeker, warnings::Warnings, wire};
+use super::{attach, cost::Cost, object, on_demand::OnDemand, peek::Peeker, sample, warnings::Warnings, wire};
 use crate::{
     kernel::{
         btf::Btf,
@@ -41,11 +41,13 @@ pub struct Options {
     pub command: String,
     /// Whether the kernel counts what the programs cost.
     pub cost: bool,
+    /// One in this many folios is observed; 0 and 1 are all.
+    pub sample: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false }
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: 1 }
     }
 }
 
@@ -122,6 +124,8 @@ impl Live {
             }
         }
         let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
+        // Before the first hook and the census: a folio belongs to the sample for its whole life or not at all.
+        sample::set(&mut ebpf, options.sample)?;
         let frames = vmemmap.and_then(|vmemmap| {
             let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
             Frames::new(vmemmap, u64::from(btf.size("page")?), &zones)
@@ -294,7 +298,7 @@ fn startup_record(
         own_rules_because: because.to_owned(),
         layout,
         hooks,
-        sample: 1,
+        sample: options.sample.max(1),
         filter: options.cgroup.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
         start_boottime: boottime(),
         start_realtime: realtime(),

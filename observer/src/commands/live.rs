@@ -30,7 +30,7 @@ pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {
         show.duration.get_or_insert(SUMMARY);
     }
     may_trace()?;
-    let source = start(args.cgroup.as_deref(), String::new(), args.cost)?;
+    let source = start(Options { cgroup: args.cgroup, cost: args.cost, sample: args.sample, ..Options::default() })?;
     give_up(CapabilitySet::empty(), &source);
     show.run(source)
 }
@@ -38,7 +38,7 @@ pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {
 /// `observer`: this kernel if it has what matters and lets us, else the embedded recording.
 pub(super) fn main_job(mut show: Show) -> Result<Code> {
     let obstacle = match obstacle() {
-        None => match start(None, String::new(), false) {
+        None => match start(Options::default()) {
             Ok(live) => {
                 give_up(CapabilitySet::empty(), &live);
                 if show.is_summary() {
@@ -62,10 +62,9 @@ pub(super) fn give_up(keep: CapabilitySet, source: &impl Source) {
 }
 
 /// This kernel's events with its own counters beside them.
-pub(super) fn start(cgroup: Option<&Path>, command: String, cost: bool) -> Result<impl Source + use<>> {
+pub(super) fn start(options: Options) -> Result<impl Source> {
     // First what has nothing to do with the kernel: a cgroup that does not exist.
-    let referee = Referee::new(cgroup)?;
-    let options = Options { cgroup: cgroup.map(Path::to_owned), command, cost, ..Options::default() };
+    let referee = Referee::new(options.cgroup.as_deref())?;
     let live = Live::start(&options).map_err(|error| match code_of(&error) {
         Some(Code::Failed) => Failure::new(Code::Unsupported, format!("{error:#}")).into(),
         _ => error,

@@ -12,6 +12,7 @@ use rustix::thread::CapabilitySet;
 
 use super::{code, live};
 use crate::capture::command::{OwnCgroup, exit_code};
+use crate::capture::live::Options;
 use crate::cli;
 use crate::exit::{Code, Failure, say};
 use crate::privileges;
@@ -38,7 +39,13 @@ pub(super) fn run(args: &cli::Record) -> Result<u8> {
         _ => Some(OwnCgroup::create(args.cgroup.as_deref(), args.memory_max)?),
     };
     let cgroup = own.as_ref().map(OwnCgroup::path).or(args.cgroup.as_deref());
-    let mut source = live::start(cgroup, command_line(&args.run), args.cost)?;
+    let mut source = live::start(Options {
+        cgroup: cgroup.map(Path::to_owned),
+        command: command_line(&args.run),
+        cost: args.cost,
+        sample: args.sample,
+        ..Options::default()
+    })?;
     let referee = Referee::new(cgroup)?;
     let target = target(args)?;
     live::give_up(kept(args), &source);

@@ -57,6 +57,7 @@ impl Engine for Counter {
             window_s: 1.0,
             counters: vec![],
             what_if: vec![],
+            sampling: None,
         }
     }
 

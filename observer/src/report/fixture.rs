@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::session::frame::{
-    Calibration, CounterFrame, Evictions, Fidelity, FidelityBy, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions, Refaults,
-    RuleFrame, Side, Source, SourceKind, WhatIfFrame,
+    Calibration, CounterFrame, Estimate, Evictions, Fidelity, FidelityBy, FileDivergence, FileFrame, Frame, LruvecFrame, Promotions,
+    Refaults, RuleFrame, RuleSampling, SamplingFrame, Side, Source, SourceKind, WhatIfFrame,
 };
 use crate::stream::event::Kind;
 use crate::stream::header::{FORMAT, Header, Hook, Lru, OwnRules, Via, tests::layout};
@@ -110,6 +110,7 @@ fn file(key: u64, name: &str, cgroup: &str, lruvec: u64, scale: u64) -> FileFram
         by_rules: divergence(scale),
         evictions: 1_830 / scale,
         refaults: 700 / scale,
+        untraced: 0,
     }
 }
 
@@ -177,6 +178,7 @@ pub(crate) fn recording() -> Frame {
             CounterFrame { cgroup: "/workload".into(), name: "pgsteal".into(), delta: 12_004 },
         ],
         what_if: what_if(),
+        sampling: None,
     }
 }
 
@@ -271,5 +273,36 @@ pub(crate) fn empty() -> Frame {
     f.files.clear();
     f.what_if.clear();
     f.counters.clear();
+    f
+}
+
+/// The recording as if it were of one folio in 64.
+pub(crate) fn sampled() -> Frame {
+    let mut f = recording();
+    let total = |seen: u64| Some(Estimate { value: 64.0 * seen as f64, error: 64.0 * (seen as f64).sqrt() });
+    let share = |value, error| Some(Estimate { value, error });
+    let rule = |r: &RuleFrame| RuleSampling {
+        predicted: total(r.promotions.predicted),
+        both: total(r.promotions.both),
+        only_predicted: total(r.promotions.only_predicted),
+        only_actual: total(r.promotions.only_actual),
+        judged: total(r.evictions.scored),
+        would_keep: total(r.evictions.would_keep),
+        keeps: share(0.25, 0.0625),
+        avoidable: total(r.refaults.avoidable),
+        avoidable_share: share(0.125, 0.03125),
+    };
+    f.sampling = Some(SamplingFrame {
+        one_in: 64,
+        units: 1_234,
+        fidelity: share(0.998, 0.003_9),
+        promoted: total(980),
+        evicted: total(12_000),
+        refaulted: total(8_012),
+        refaults_per_eviction: share(0.6677, 0.0125),
+        traced: 8_000,
+        rules: f.rules.iter().map(rule).collect(),
+    });
+    f.source.sample = 64;
     f
 }

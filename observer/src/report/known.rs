@@ -74,6 +74,12 @@ impl Known {
     pub fn avoidable(&self, n: u64) -> Option<u64> {
         if self.predictions() && (self.evictions || n > 0) { self.refaulted(n) } else { None }
     }
+
+    /// The same of a file, none of whose refaults a sample may hide.
+    #[must_use]
+    pub fn avoidable_of(&self, file: &FileFrame, n: u64) -> Option<u64> {
+        self.avoidable(n).filter(|_| file.untraced == 0)
+    }
 }
 
 fn hidden(calibration: &Calibration) -> Option<String> {

@@ -7,6 +7,7 @@
 pub mod cost;
 pub mod known;
 pub mod num;
+pub mod sampling;
 mod summary;
 mod text;
 pub mod verdict;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::cost::{self, Cost};
 use super::known::{self, Known};
+use super::sampling::{self, RuleSampling, Sampling};
 use super::verdict;
 use crate::session::frame::{self, Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
@@ -34,6 +35,7 @@ pub struct Summary {
     pub(super) checks: Vec<Check>,
     pub(super) cost: Option<Cost>,
     pub(super) what_if: Vec<WhatIf>,
+    pub(super) sampling: Option<Sampling>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -99,6 +101,7 @@ pub(super) struct Rules {
     pub(super) evictions: Evictions,
     pub(super) refaults: Refaults,
     pub(super) verdict: String,
+    pub(super) sampling: Option<RuleSampling>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -258,7 +261,7 @@ impl Summary {
             },
             calibration: calibration(&frame.calibration),
             hooks: h.hooks.clone(),
-            rules: frame.rules.iter().map(|r| rules(frame, &known, r)).collect(),
+            rules: frame.rules.iter().enumerate().map(|(index, r)| rules(frame, &known, index, r)).collect(),
             featured: known::featured(frame).map(|i| frame.rules[i].name.clone()),
             fidelity_by: fidelity_by(frame),
             lruvecs: frame.lruvecs.iter().map(|l| lruvec(frame, &known, l)).collect(),
@@ -267,6 +270,7 @@ impl Summary {
             checks: checks(frame, &known),
             cost: cost::of(frame),
             what_if: frame.what_if.iter().map(what_if).collect(),
+            sampling: sampling::of(frame, &known),
         }
     }
 }
@@ -321,7 +325,7 @@ fn calibration(c: &Calibration) -> CalibrationState {
     }
 }
 
-fn rules(frame: &Frame, known: &Known, r: &RuleFrame) -> Rules {
+fn rules(frame: &Frame, known: &Known, index: usize, r: &RuleFrame) -> Rules {
     let (f, p, e) = (r.fidelity, r.promotions, r.evictions);
     Rules {
         name: r.name.clone(),
@@ -337,6 +341,7 @@ fn rules(frame: &Frame, known: &Known, r: &RuleFrame) -> Rules {
         evictions: Evictions { scored: known.judged(e.scored), agree: known.judged(e.agree), would_keep: known.judged(e.would_keep) },
         refaults: Refaults { actual: known.refaulted(r.refaults.actual), avoidable: known.avoidable(r.refaults.avoidable) },
         verdict: verdict::rules(frame, known, r).long,
+        sampling: sampling::of_rules(frame, known, index),
     }
 }
 
@@ -375,7 +380,7 @@ fn file(frame: &Frame, known: &Known, f: &FileFrame) -> File {
             only_predicted: known.predicted(d.only_predicted),
             only_actual: known.predicted(d.only_actual),
             would_keep: known.judged(d.would_keep),
-            avoidable: known.avoidable(d.avoidable),
+            avoidable: known.avoidable_of(f, d.avoidable),
             leaning: verdict.leaning.word(),
             verdict: verdict.long,
         })

@@ -170,6 +170,45 @@ fn json_says_null_for_what_was_not_observed() {
     assert_eq!(at(&v, "calibration.state"), "pending");
 }
 
+#[test]
+fn a_sample_tells_of_all_folios_with_an_error() {
+    let v = json(&fixture::sampled());
+    assert_eq!(at(&v, "sampling.evicted.value"), 768_000.0);
+    assert_eq!(at(&v, "rules.2.sampling.agree_share.value"), 0.75);
+    assert_eq!(at(&v, "rules.2.sampling.agree_share.error"), 0.0625);
+    assert!(at(&v, "rules.2.sampling.fidelity").is_null() && !at(&v, "rules.0.sampling.fidelity").is_null());
+    // Counts keep their meaning.
+    assert_eq!(at(&v, "rules.2.evictions.would_keep"), 1_204);
+    assert_eq!(
+        at(&v, "rules.2.verdict"),
+        "in the sample fg-v4 keeps 1,204 of 11,800 evictions judged; 310 of 8,000 refaults of file pages were avoidable"
+    );
+    assert_eq!(super::sampling::headline(&fixture::sampled()), "sample 1/64 (counts are of it), fidelity ±0.39 %");
+    assert!(at(&json(&fixture::recording()), "sampling").is_null());
+
+    let mut frame = fixture::sampled();
+    frame.files[0].untraced = 3;
+    frame.files[0].by_rules[2].avoidable = 0;
+    let v = json(&frame);
+    assert!(at(&v, "files.0.by_rules.2.avoidable").is_null());
+    assert_eq!(at(&v, "files.0.by_rules.2.verdict"), "fg-v4 keeps 1,204 pages the kernel evicted; whether any came back is unknown");
+}
+
+#[test]
+fn a_sample_tells_nothing_that_was_not_observed() {
+    let mut frame = fixture::pending();
+    frame.sampling = fixture::sampled().sampling;
+    let v = json(&frame);
+    for path in ["rules.2.sampling.keeps_share", "rules.2.sampling.predicted", "rules.0.sampling.fidelity", "sampling.promoted"] {
+        assert!(at(&v, path).is_null(), "{path} is {}", at(&v, path));
+    }
+}
+
+#[test]
+fn text_of_a_sample() {
+    insta::assert_snapshot!(text(&fixture::sampled()));
+}
+
 /// Every key of the JSON is in the schema text, and the other way round is left to the reader.
 #[test]
 fn every_key_is_documented() {
@@ -186,7 +225,7 @@ fn every_key_is_documented() {
         }
     }
     let mut all = std::collections::BTreeSet::new();
-    for frame in [fixture::recording(), fixture::pending(), fixture::classical()] {
+    for frame in [fixture::recording(), fixture::pending(), fixture::classical(), fixture::sampled()] {
         keys(&json(&frame), &mut all);
     }
     let missing: Vec<_> = all.iter().filter(|k| !super::SCHEMA_DOC.contains(k.as_str())).collect();
@@ -222,7 +261,7 @@ fn text_fits_a_mail_and_carries_no_escape() {
     frame.what_if[0].cgroup = "/a/cgroup\x1b[0m/with/a/name/longer/than/any/line".into();
     let sizes = (1..9).map(|n| crate::session::frame::WhatIfFrame { percent: 25 * n, ..frame.what_if[0].clone() }).collect();
     frame.what_if = sizes;
-    for frame in [frame, fixture::pending(), fixture::classical(), fixture::empty()] {
+    for frame in [frame, fixture::pending(), fixture::classical(), fixture::empty(), fixture::sampled()] {
         for line in text(&frame).lines() {
             assert!(!line.chars().any(char::is_control), "{line:?}");
             assert!(super::num::width(line) <= 80, "{line:?}");

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::cost::is_kernel_s;
 use super::num::{UNKNOWN, clean, cut_start, grouped, grouped_or, pad_end, pad_start, percent, rate, seconds, short, short_or};
+use super::sampling::{count, share};
 use super::summary::{CalibrationState, Lruvec, Summary, WhatIf};
 use crate::stream::header::{Lru, Via};
 
@@ -32,6 +33,7 @@ fn write_all(out: &mut String, s: &Summary) -> fmt::Result {
     hooks(out, s)?;
     fidelity(out, s)?;
     rules(out, s)?;
+    sampled(out, s)?;
     lruvecs(out, s)?;
     files(out, s)?;
     what_if(out, s)?;
@@ -223,6 +225,40 @@ fn rules(out: &mut String, s: &Summary) -> fmt::Result {
         Some(r) => item(out, "", &r.verdict),
         None => Ok(()),
     }
+}
+
+/// What the sample says about all folios.
+fn sampled(out: &mut String, s: &Summary) -> fmt::Result {
+    let Some(sampling) = &s.sampling else { return Ok(()) };
+    writeln!(out)?;
+    let n = sampling.one_in;
+    let what = format!(
+        "every count of folios, pages and events in this summary is of one folio in {n}, the kernel's own counters and sizes are not; avoidable \
+         refaults are of file pages. Of all folios, estimated ± one standard error of sampling:"
+    );
+    item(out, "sample", &what)?;
+    let per_eviction = sampling.refaults_per_eviction.map(|e| format!("{:.3} ± {:.3} refaulted per eviction", e.value, e.error));
+    let kernel = [
+        count(sampling.promoted, "promotions"),
+        count(sampling.evicted, "pages evicted"),
+        count(sampling.refaulted, "pages refaulted"),
+        per_eviction,
+    ];
+    estimates(out, "the kernel", kernel)?;
+    for r in &s.rules {
+        let Some(e) = &r.sampling else { continue };
+        let keeps = e.keeps_share.map(|keeps| format!("keeps {} of evictions judged", share(keeps)));
+        let avoidable = e.avoidable_share.map(|avoidable| format!("{} of refaulted file pages avoidable", share(avoidable)));
+        let fidelity = e.fidelity.map(|fidelity| format!("fidelity {}", share(fidelity)));
+        estimates(out, &r.name, [fidelity, count(e.predicted, "promotions"), keeps, avoidable])?;
+    }
+    Ok(())
+}
+
+fn estimates(out: &mut String, name: &str, of: [Option<String>; 4]) -> fmt::Result {
+    let known: Vec<String> = of.into_iter().flatten().collect();
+    let all = if known.is_empty() { UNKNOWN.to_owned() } else { known.join(", ") };
+    item(out, "", &format!("{name}: {all}"))
 }
 
 fn featured(s: &Summary) -> Option<&super::summary::Rules> {

@@ -144,7 +144,7 @@ fn of_other(rules: &RuleFrame, d: &FileDivergence, file: &FileFrame, known: &Kno
         let (kept, kept_short) = (pages(d.would_keep), short(d.would_keep));
         let (leaning, back, back_short) = if d.avoidable > 0 {
             (Leaning::Better, format!("; {} came back", grouped(d.avoidable)), format!("; {} came back", short(d.avoidable)))
-        } else if known.refaults {
+        } else if known.refaults && file.untraced == 0 {
             (Leaning::Differs, "; none came back so far".to_owned(), "; none came back".to_owned())
         } else {
             (Leaning::Differs, "; whether any came back is unknown".to_owned(), String::new())
@@ -212,12 +212,22 @@ pub fn rules(frame: &Frame, known: &Known, rule: &RuleFrame) -> Verdict {
         let long = format!("{name} keeps none of the {} evictions judged", grouped(e.scored));
         return Verdict::new(Leaning::Same, long, "keeps none more");
     }
-    let kept = format!("{name} keeps {} of {} evictions judged", grouped(e.would_keep), grouped(e.scored));
+    // Of a sample only pages of files are found again after their eviction.
+    let (sample, refaulted, of) = match &frame.sampling {
+        Some(s) => ("in the sample ", s.traced, "refaults of file pages"),
+        None => ("", r.actual, "refaults"),
+    };
+    let kept = format!("{sample}{name} keeps {} of {} evictions judged", grouped(e.would_keep), grouped(e.scored));
     match (known.refaults || r.actual > 0, r.avoidable) {
         (false, _) => Verdict::new(
             Leaning::Differs,
             format!("{kept}; refaults are not seen here"),
             format!("keeps {} of {} evicted; refaults unseen", short(e.would_keep), short(e.scored)),
+        ),
+        (true, 0) if frame.sampling.is_some() => Verdict::new(
+            Leaning::Differs,
+            format!("{kept}; none of {} {of} were avoidable so far", grouped(refaulted)),
+            format!("keeps {} of {} evicted; no refault avoidable", short(e.would_keep), short(e.scored)),
         ),
         (true, 0) => Verdict::new(
             Leaning::Differs,
@@ -226,8 +236,14 @@ pub fn rules(frame: &Frame, known: &Known, rule: &RuleFrame) -> Verdict {
         ),
         (true, n) => Verdict::new(
             Leaning::Better,
-            format!("{kept}; {} of {} refaults were avoidable", grouped(n), grouped(r.actual)),
-            format!("keeps {} of {} evicted; {} of {} refaults avoidable", short(e.would_keep), short(e.scored), short(n), short(r.actual)),
+            format!("{kept}; {} of {} {of} were avoidable", grouped(n), grouped(refaulted)),
+            format!(
+                "keeps {} of {} evicted; {} of {} refaults avoidable",
+                short(e.would_keep),
+                short(e.scored),
+                short(n),
+                short(refaulted)
+            ),
         ),
     }
 }

@@ -213,6 +213,8 @@ pub struct FileFrame {
     pub evictions: u64,
     /// Pages refaulted.
     pub refaults: u64,
+    /// Of those, pages whose eviction a sampled stream cannot show: nobody knows whether they were avoidable.
+    pub untraced: u64,
 }
 
 /// Divergence of one rule set on one file.
@@ -262,6 +264,61 @@ pub struct WhatIfFrame {
     pub observed: Option<u64>,
 }
 
+/// Something about all folios as a sample tells it, with the standard error of sampling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// One standard error.
+    pub error: f64,
+}
+
+/// What a sampled stream says about all folios under one rule set; nothing where it cannot be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RuleSampling {
+    /// Promotions by the rule set.
+    pub predicted: Option<Estimate>,
+    /// Folio × window promoted by both.
+    pub both: Option<Estimate>,
+    /// Folio × window promoted by the rule set only.
+    pub only_predicted: Option<Estimate>,
+    /// Folio × window promoted by the kernel only.
+    pub only_actual: Option<Estimate>,
+    /// Evictions judged.
+    pub judged: Option<Estimate>,
+    /// Of those, kept by the rule set.
+    pub would_keep: Option<Estimate>,
+    /// The share of those; what agrees is the rest, with the same error.
+    pub keeps: Option<Estimate>,
+    /// Refaulted pages of files that it would have kept.
+    pub avoidable: Option<Estimate>,
+    /// Their share of all refaulted pages of files.
+    pub avoidable_share: Option<Estimate>,
+}
+
+/// What a sampled stream says about all folios.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SamplingFrame {
+    /// One in this many was seen.
+    pub one_in: u32,
+    /// Folios drawn of which anything was counted: pages of files, or else addresses.
+    pub units: u64,
+    /// Share of own predictions that agree.
+    pub fidelity: Option<Estimate>,
+    /// Promotions by the kernel.
+    pub promoted: Option<Estimate>,
+    /// Pages evicted.
+    pub evicted: Option<Estimate>,
+    /// Pages refaulted.
+    pub refaulted: Option<Estimate>,
+    /// One of the other.
+    pub refaults_per_eviction: Option<Estimate>,
+    /// Refaulted pages of files in the sample: only those are found again after their eviction.
+    pub traced: u64,
+    /// By rule set, order of [`Frame::rules`].
+    pub rules: Vec<RuleSampling>,
+}
+
 /// The picture.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -289,6 +346,8 @@ pub struct Frame {
     pub counters: Vec<CounterFrame>,
     /// What-if caches, rule set by rule set, sizes in the order asked for; empty where they are off or have not begun.
     pub what_if: Vec<WhatIfFrame>,
+    /// Estimates for all folios, where only a sample of them is seen.
+    pub sampling: Option<SamplingFrame>,
 }
 
 /// Files in a frame.

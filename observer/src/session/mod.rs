@@ -16,6 +16,9 @@ mod nested;
 mod observed;
 mod picture;
 pub mod rule_set;
+mod sampling;
+#[cfg(test)]
+mod sampling_tests;
 pub mod side;
 mod step;
 mod switch;
@@ -104,6 +107,8 @@ pub struct Session {
     evictions_hooked: bool,
     /// What-if caches; none unless asked for.
     free_run: Option<Box<FreeRun>>,
+    /// Sums by what was sampled; none where every folio is seen.
+    sampling: Option<Box<sampling::Sampling>>,
 }
 
 impl Session {
@@ -119,6 +124,7 @@ impl Session {
             }
         }
         let mglru = header.lru == Lru::Mglru;
+        let (sample, rules_in_all) = (header.sample, sets.len());
         let hooked = |name: &str| header.hooks.iter().any(|hook| hook.name == name && !hook.target.is_empty());
         let (set_refs_hooked, adds_hooked) = (hooked("lru_gen_set_refs"), hooked("folio_add_lru"));
         let (marks_hooked, evictions_hooked) = (hooked("folio_mark_accessed"), hooked("workingset_eviction"));
@@ -154,6 +160,7 @@ impl Session {
             adds_hooked,
             evictions_hooked,
             free_run: None,
+            sampling: (sample > 1).then(|| Box::new(sampling::Sampling::new(sample, rules_in_all))),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     session::{
         Session,
         counters::LIMIT,
-        frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, MAX_FILES, RuleFrame, Source},
+        frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, MAX_FILES, RuleFrame, RuleSampling, SamplingFrame, Source},
         side::SideCount,
         windows::WINDOW_NS,
         world::File,
@@ -57,7 +57,17 @@ pub(super) fn draw(session: &Session) -> Frame {
             let refaults = session.header.hooks.iter().any(|hook| hook.name == "lru_gen_refault" && !hook.target.is_empty());
             free_run.rows(|cgroup| session.world.cgroup_name(cgroup), refaults)
         }),
+        sampling: session.sampling.as_ref().map(|sampling| told(sampling.frame(), proven(session))),
     }
+}
+
+/// What is read off flags is told only where their positions are proven.
+fn told(frame: SamplingFrame, proven: bool) -> SamplingFrame {
+    if proven {
+        return frame;
+    }
+    let rules = vec![RuleSampling::default(); frame.rules.len()];
+    SamplingFrame { fidelity: None, promoted: None, rules, ..frame }
 }
 
 fn proven(session: &Session) -> bool {
@@ -173,6 +183,7 @@ fn files(session: &Session) -> Vec<FileFrame> {
                 by_rules: session.rules.iter().map(|set| set.files.get(index).copied().unwrap_or_default()).collect(),
                 evictions: file.evictions,
                 refaults: file.refaults,
+                untraced: file.untraced,
             }
         })
         .collect()

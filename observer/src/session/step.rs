@@ -10,6 +10,7 @@ use crate::{
         clock::absolute,
         decode::Seen,
         rule_set::{Engine, RuleSet},
+        sampling::{Of, unit_of},
         world::{Folio, NOBODY, Slot, is_anon},
     },
     stream::{
@@ -198,7 +199,11 @@ impl Session {
         if let (Kind::Evict, Some(home)) = (event.kind, event.home) {
             let lruvec = self.world.home(&home);
             self.grow_lruvecs(lruvec);
-            self.world.lruvec_mut(lruvec).evictions += 1 << home.order.min(20);
+            let pages = 1 << home.order.min(20);
+            self.world.lruvec_mut(lruvec).evictions += pages;
+            if let Some(sampling) = &mut self.sampling {
+                sampling.count(unit_of(event, seen.traits.file), Of::Evicted, pages);
+            }
         }
     }
 
@@ -333,6 +338,10 @@ impl Session {
         let readable = self.header.lru == Lru::Classical || moment.window.is_some();
         let verdict = (moment.known && readable).then(|| set.same(&set.state(moment.slot), &moment.actual));
         self.tally.count(moment.kind, moment.seen.traits.file, verdict);
+        if let Some(agrees) = verdict {
+            self.sample(moment.slot, Of::Scored, 1);
+            self.sample(moment.slot, Of::Agree, u64::from(agrees));
+        }
         self.adopt(moment);
         self.observe(moment, insertion);
     }

@@ -8,6 +8,7 @@ use crate::{
         Session,
         ghosts::Memory,
         rule_set::Engine,
+        sampling::{By, Of},
         step::{Moment, OWN},
     },
     stream::{
@@ -84,6 +85,12 @@ impl Session {
         self.world.lruvec_mut(folio.lruvec).refaults += pages;
         self.world.file_mut(folio.file).refaults += pages;
         self.tell_refault(&folio);
+        self.sample(moment.slot, Of::Refaulted, pages);
+        if self.may_return(&folio) {
+            self.sample(moment.slot, Of::Traced, pages);
+        } else {
+            self.world.file_mut(folio.file).untraced += pages;
+        }
         for set in 0..self.rules.len() {
             let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
             let token: Option<Token> = if set == OWN {
@@ -97,11 +104,12 @@ impl Session {
                     0
                 });
             }
-            let set = &mut self.rules[set];
-            set.refaults.actual += pages;
+            let rules = &mut self.rules[set];
+            rules.refaults.actual += pages;
             if memory.is_some_and(|memory| memory.known && memory.would_keep) {
-                set.refaults.avoidable += pages;
-                set.files[folio.file as usize].avoidable += pages;
+                rules.refaults.avoidable += pages;
+                rules.files[folio.file as usize].avoidable += pages;
+                self.sample_by(moment.slot, set, By::Avoidable, pages);
             }
         }
     }
@@ -138,12 +146,17 @@ impl Session {
                 known: oldest.is_some(),
             });
             self.replace(set, moment.slot, state);
+            if let Some(oldest) = oldest {
+                self.sample_by(moment.slot, set, By::Judged, 1);
+                self.sample_by(moment.slot, set, By::Keeps, u64::from(!oldest));
+            }
         }
         self.score(moment);
+        self.sample(moment.slot, Of::Evicted, pages);
         self.tell_eviction(&folio);
         self.world.lruvec_mut(folio.lruvec).evictions += pages;
         self.world.file_mut(folio.file).evictions += pages;
-        if let Some(identity) = survives(event, &folio.identity) {
+        if let Some(identity) = survives(event, &folio.identity).filter(|_| self.may_return(&folio)) {
             self.ghosts.put(identity, memories.into_boxed_slice());
         }
         self.end_residency(moment.slot);

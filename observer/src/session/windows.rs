@@ -1,6 +1,10 @@
 //! Windows of event time in which promotions are compared: both, only predicted, only actual (design.md).
 
-use crate::session::{Session, world::Slot};
+use crate::session::{
+    Session,
+    sampling::{self, By, Of},
+    world::Slot,
+};
 
 /// Length of a window.
 pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
@@ -62,28 +66,34 @@ impl Session {
     pub(crate) fn close_cell(&mut self, slot: Slot) {
         let folio = self.world.folio_mut(slot);
         let bits = std::mem::take(&mut folio.promoted);
-        let file = folio.file as usize;
         if bits == 0 {
             return;
         }
+        let (file, unit) = (folio.file as usize, sampling::unit(folio));
         let actual = bits & 1 != 0;
         for (index, set) in self.rules.iter_mut().enumerate() {
             let predicted = bits & (2 << index) != 0;
             let (total, here) = (&mut set.promotions, &mut set.files[file]);
-            match (predicted, actual) {
+            let cell = match (predicted, actual) {
                 (true, true) => {
                     total.both += 1;
                     here.both += 1;
+                    By::Both
                 }
                 (true, false) => {
                     total.only_predicted += 1;
                     here.only_predicted += 1;
+                    By::OnlyPredicted
                 }
                 (false, true) => {
                     total.only_actual += 1;
                     here.only_actual += 1;
+                    By::OnlyActual
                 }
-                (false, false) => {}
+                (false, false) => continue,
+            };
+            if let Some(sampling) = &mut self.sampling {
+                sampling.count_by(unit, index, cell, 1);
             }
         }
     }
@@ -103,11 +113,13 @@ impl Session {
                 for set in &mut self.rules {
                     set.promotions.actual += 1;
                 }
+                self.sample(slot, Of::Promoted, 1);
             }
             Some(index) => {
                 let set = &mut self.rules[index];
                 set.promotions.predicted += 1;
                 set.sides[lruvec].promote(pages);
+                self.sample_by(slot, index, By::Promoted, 1);
             }
         }
     }

@@ -72,6 +72,8 @@ pub(crate) struct File {
     pub(crate) evictions: u64,
     /// Pages refaulted.
     pub(crate) refaults: u64,
+    /// Of those, pages whose eviction a sample does not hold.
+    pub(crate) untraced: u64,
     /// Page in which the latest read ended, where reads are known by range.
     last_read: Option<u64>,
 }
@@ -245,6 +247,7 @@ impl World {
             accesses: 0,
             evictions: 0,
             refaults: 0,
+            untraced: 0,
             last_read: None,
         });
         let index = u32::try_from(self.files.len() - 1).unwrap_or(0);

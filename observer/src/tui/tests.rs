@@ -119,6 +119,11 @@ fn nothing_seen_yet_80x24() {
 }
 
 #[test]
+fn the_narrowest_screen_says_that_it_shows_a_sample() {
+    Desk::new(fixture::sampled(), 80, 24).shows("sample 1/64 (counts are of it), fidelity ±0.39 %");
+}
+
+#[test]
 fn help_80x24() {
     insta::assert_snapshot!(Desk::new(fixture::recording(), 80, 24).keys("?").screen());
 }

@@ -27,7 +27,7 @@ const COLUMNS: [Column; 9] = [
     Column { head: "evicted", width: 8, from: 120, sort: None, number: |k, f, _| k.evicted(f.evictions) },
     Column { head: "keeps", width: 6, from: 0, sort: Some(FileSort::WouldKeep), number: |k, _, d| k.judged(d.would_keep) },
     Column { head: "refaults", width: 9, from: 120, sort: None, number: |k, f, _| k.refaulted(f.refaults) },
-    Column { head: "avoid", width: 6, from: 0, sort: Some(FileSort::Avoidable), number: |k, _, d| k.avoidable(d.avoidable) },
+    Column { head: "avoid", width: 6, from: 0, sort: Some(FileSort::Avoidable), number: |k, f, d| k.avoidable_of(f, d.avoidable) },
 ];
 
 /// Draws it.

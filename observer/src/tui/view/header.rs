@@ -78,7 +78,7 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
         how.push(Piece::new(3, format!("tables full: {} dropped", short(s.table_evictions)), t.strong));
     }
     how.push(Piece::new(2, format!("{} ev/s", rate(s.events_per_s)), t.plain));
-    how.push(Piece::new(3, format!("sample 1/{}", s.sample), t.plain));
+    how.push(Piece::new(if s.sample > 1 { 0 } else { 3 }, crate::report::sampling::headline(ctx.frame), t.plain));
     let reached = h.hooks.iter().filter(|k| k.via != Via::None).count();
     how.push(Piece::new(3, format!("hooks {reached}/{}", h.hooks.len()), t.plain));
     how.push(Piece::new(8, format!("({})", tiers(ctx)), t.dim));

@@ -126,7 +126,7 @@ pub(super) fn file(ctx: &Ctx<'_>, key: u64) -> (String, Lines) {
             (k.predicted(d.only_predicted), 8),
             (k.predicted(d.only_actual), 12),
             (k.judged(d.would_keep), 7),
-            (k.avoidable(d.avoidable), 10),
+            (k.avoidable_of(f, d.avoidable), 10),
         ];
         let mut line = pad_end(&crate::report::num::cut_end(&name, 15), 15);
         for (n, width) in numbers {

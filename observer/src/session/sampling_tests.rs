@@ -1,0 +1,155 @@
+//! Samples of a real recording beside the whole of it: every ratio must be as far off as its error says, no more and no less.
+
+use std::sync::Arc;
+
+use observer_common::{SWAP_DEV, sample};
+use rustc_hash::FxHashMap;
+
+use super::{sampling::Sampling, *};
+use crate::{
+    replay::{EMBEDDED, Input, Recorded, Source},
+    session::frame::{Estimate, SamplingFrame},
+};
+
+/// The recording, each event with the hashes by which a kernel could choose: by what it holds, by where it is. None of what is no folio's.
+struct Recording {
+    header: Arc<Header>,
+    events: Vec<(Event, Option<[u32; 2]>)>,
+}
+
+impl Recording {
+    fn read() -> Self {
+        let mut source = Recorded::open(Input::Embedded(EMBEDDED)).unwrap();
+        let header = source.header();
+        let decoder = Decoder::new(&header.layout);
+        let mut held = FxHashMap::default();
+        let (mut events, mut batch) = (Vec::new(), Vec::new());
+        while source.fill(&mut batch, std::time::Duration::from_secs(1)).unwrap() {
+            for event in batch.drain(..) {
+                let Body::Folio(folio) = &event.body else {
+                    events.push((event, None));
+                    continue;
+                };
+                let address = sample::of_address(folio.folio);
+                // As `observer-ebpf/src/sample.rs` does; events without identity are of what the folio last held.
+                if let Some(identity) = folio.identity.filter(|identity| identity.dev != SWAP_DEV) {
+                    let file = decoder.read(folio.flags, 1).traits.file && identity.ino != 0 && identity.ino & 3 != 1;
+                    held.insert(folio.folio, if file { sample::of_file(identity.ino, identity.index) } else { address });
+                }
+                let hash = held.get(&folio.folio).copied().unwrap_or(address);
+                events.push((event, Some([hash, address])));
+            }
+        }
+        Self { header, events }
+    }
+
+    /// Estimates from those events about folios that `keeps` keeps.
+    fn replay(&self, one_in: u32, keeps: impl Fn([u32; 2]) -> bool) -> SamplingFrame {
+        let header = Header { sample: one_in, ..(*self.header).clone() };
+        let mut session = Session::new(Arc::new(header), SourceKind::Recording, String::new(), Session::default_rules());
+        let rules = session.rules.len();
+        session.sampling.get_or_insert_with(|| Box::new(Sampling::new(one_in, rules)));
+        for (event, hashes) in &self.events {
+            if hashes.is_none_or(&keeps) {
+                session.apply(event);
+            }
+        }
+        session.frame().sampling.unwrap()
+    }
+
+    /// One of the disjoint samples of one in so many; the first is the kernel's.
+    fn sampled(&self, one_in: u32, which: u32) -> SamplingFrame {
+        let shift = (u64::from(which) << 32) / u64::from(one_in);
+        self.replay(one_in, |[hash, _]| sample::keeps(hash.wrapping_sub(shift as u32), one_in))
+    }
+}
+
+/// All ratios, with names.
+fn ratios(frame: &SamplingFrame) -> Vec<(String, Estimate)> {
+    let all = [("fidelity".to_owned(), frame.fidelity), ("refaults per eviction".to_owned(), frame.refaults_per_eviction)];
+    let rules =
+        frame.rules.iter().enumerate().flat_map(|(at, rule)| {
+            [(format!("rule set {at} keeps"), rule.keeps), (format!("rule set {at} avoidable"), rule.avoidable_share)]
+        });
+    all.into_iter().chain(rules).map(|(name, estimate)| (name, estimate.unwrap())).collect()
+}
+
+/// All totals of the kernel and of rule sets.
+fn totals(frame: &SamplingFrame) -> Vec<(String, Estimate)> {
+    let all = [("promoted", frame.promoted), ("evicted", frame.evicted), ("refaulted", frame.refaulted)];
+    let all = all.map(|(name, estimate)| (name.to_owned(), estimate));
+    let rules = frame.rules.iter().enumerate().flat_map(|(at, rule)| {
+        let named = [
+            ("predicted", rule.predicted),
+            ("both", rule.both),
+            ("only predicted", rule.only_predicted),
+            ("only actual", rule.only_actual),
+            ("judged", rule.judged),
+            ("would keep", rule.would_keep),
+            ("avoidable", rule.avoidable),
+        ];
+        named.map(|(name, estimate)| (format!("rule set {at} {name}"), estimate))
+    });
+    all.into_iter().chain(rules).map(|(name, estimate)| (name, estimate.unwrap())).collect()
+}
+
+type Named = fn(&SamplingFrame) -> Vec<(String, Estimate)>;
+
+/// By how many of its errors each estimate is off.
+fn off(sampled: &SamplingFrame, whole: &SamplingFrame, what: Named) -> Vec<(String, f64)> {
+    let pairs = what(sampled).into_iter().zip(what(whole));
+    pairs.map(|((name, estimate), (_, truth))| (name, (estimate.value - truth.value) / estimate.error)).collect()
+}
+
+/// Root mean square of errors off by name of the estimate, and the share beyond three.
+fn spread(samples: &[SamplingFrame], whole: &SamplingFrame, what: Named) -> (Vec<(String, f64)>, f64) {
+    let all: Vec<Vec<(String, f64)>> = samples.iter().map(|sample| off(sample, whole, what)).collect();
+    let count = samples.len() as f64;
+    let mean = |at: usize| (all.iter().map(|row| row[at].1 * row[at].1).sum::<f64>() / count).sqrt();
+    let spread = all[0].iter().enumerate().map(|(at, (name, _))| (name.clone(), mean(at))).collect();
+    let beyond = all.iter().flatten().filter(|(_, errors)| errors.abs() > 3.0).count();
+    (spread, beyond as f64 / (count * all[0].len() as f64))
+}
+
+#[test]
+fn samples_are_as_far_off_as_their_errors_say() {
+    let recording = Recording::read();
+    let whole = recording.replay(1, |_| true);
+    let whole_ratios = ratios(&whole);
+    assert!(whole_ratios.iter().any(|(_, estimate)| (0.05..0.95).contains(&estimate.value)), "nothing to estimate: {whole_ratios:?}");
+    for one_in in [8, 64] {
+        let samples: Vec<SamplingFrame> = (0..one_in).map(|which| recording.sampled(one_in, which)).collect();
+        // What a user of this kernel would have been shown.
+        let shown = off(&samples[0], &whole, ratios);
+        println!("1/{one_in}, errors off: {shown:.2?}");
+        assert!(shown.iter().all(|(_, errors)| errors.abs() <= 3.0), "1/{one_in}: {shown:.2?}");
+        // Every folio is in one of these samples.
+        for (kind, what, most) in [("ratios", ratios as Named, 0.01), ("totals", totals, 0.02)] {
+            let (spread, beyond) = spread(&samples, &whole, what);
+            println!("1/{one_in} {kind}: {:.2} % beyond three errors, root mean square {spread:.2?}", 100.0 * beyond);
+            assert!(beyond <= most, "1/{one_in} {kind}: {beyond} are beyond three errors");
+            for (name, square) in &spread {
+                // Eight samples leave the mean itself uncertain; more than one for each sample is an error that is too small.
+                assert!(*square < if one_in == 8 { 2.0 } else { 1.5 }, "1/{one_in} {name}: {square}");
+            }
+        }
+        // Nor may an error be so large that anything lies within it.
+        let errors = ratios(&samples[0]);
+        println!("1/{one_in}: {errors:.4?}");
+        for (name, estimate) in errors.iter().filter(|(_, estimate)| estimate.value > 0.05) {
+            let relative = estimate.error / estimate.value;
+            assert!(relative < if one_in == 8 { 0.1 } else { 0.3 }, "1/{one_in} {name}: {estimate:?}");
+        }
+    }
+}
+
+/// A refaulted page is somewhere else: its eviction is in such a sample by chance only.
+#[test]
+fn a_sample_by_address_is_found_out() {
+    let recording = Recording::read();
+    let whole = recording.replay(1, |_| true);
+    let sampled = recording.replay(8, |[_, address]| sample::keeps(address, 8));
+    let off = off(&sampled, &whole, ratios);
+    println!("{off:.2?}");
+    assert!(off.iter().any(|(_, errors)| errors.abs() > 3.0), "{off:.2?}");
+}
