@@ -16,18 +16,20 @@ use xtask::vm::{Output, Step, Vm};
 const REPEATS: usize = 5;
 
 /// The ways to run the workload, and observer's arguments in each; none without observer.
-const WAYS: [(&str, Option<&str>); 3] = [("no observer", None), ("observer 1/1", Some("")), ("observer 1/1 --cost", Some("--cost"))];
+const WAYS: [(&str, Option<&str>); 4] =
+    [("no observer", None), ("observer 1/1", Some("")), ("observer 1/1 --cost", Some("--cost")), ("observer 1/64", Some("--sample 1/64"))];
 
-/// Runs every way in turn, `$1` times; workload reports and summaries end up in `$2`, scratch files in `$3`.
+/// Runs every way in turn (`@WAYS@`, quoted), `$1` times; workload reports and summaries end up in `$2`, scratch files in `$3`.
 const SCRIPT: &str = r#"
 read_file() { workload zipf-read --file "$3/capture.bench" --pages 16384 --theta 0.9 --reads "$4" --seed 5; }
 read_file "$@" > /dev/null
 for turn in $(seq "$1"); do
   read_file "$@" > "$2/0.$turn.workload"
-  for way in 1 2; do
-    cost=; [ $way = 2 ] && cost=--cost
+  way=0
+  for how in @WAYS@; do
+    way=$((way + 1))
     : > "$3/run.arrows"
-    observer record -o "$3/run.arrows" $cost & recorder=$!
+    observer record -o "$3/run.arrows" $how & recorder=$!
     while ! [ -s "$3/run.arrows" ]; do sleep 0.1; done
     read_file "$@" > "$2/$way.$turn.workload"
     kill $recorder; wait $recorder || true
@@ -37,6 +39,12 @@ for turn in $(seq "$1"); do
 done
 rm -f "$3/capture.bench" "$3/run.arrows"
 "#;
+
+/// [`SCRIPT`] with the ways in it.
+fn script() -> String {
+    let ways: Vec<String> = WAYS.iter().filter_map(|(_, how)| how.map(|how| format!("\"{how}\""))).collect();
+    SCRIPT.replace("@WAYS@", &ways.join(" "))
+}
 
 /// Measures on a kernel in a virtual machine, or natively on this one (as root) where `kernel` is `host`.
 pub(super) fn run(kernel: &str) -> Result<()> {
@@ -49,7 +57,8 @@ pub(super) fn run(kernel: &str) -> Result<()> {
         }
         let search = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
         let scratch = folder.path().to_str().context("a path that is text")?;
-        let words = ["-ec", SCRIPT, "sh", &REPEATS.to_string(), path, scratch, "2000000"];
+        let script = script();
+        let words = ["-ec", &script, "sh", &REPEATS.to_string(), path, scratch, "2000000"];
         say(format_args!("{REPEATS} rounds on this machine's own kernel"));
         shell::output(Command::new("sh").args(words).env("PATH", search))?;
         fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned()
@@ -57,7 +66,8 @@ pub(super) fn run(kernel: &str) -> Result<()> {
         let mut vm = Vm::new(Kernel::resolve(kernel)?);
         vm.out = Some(out.path().to_owned());
         vm.timeout = std::time::Duration::from_secs(1800);
-        let words = ["sh", "-ec", SCRIPT, "sh", &REPEATS.to_string(), "/out", "/data", "100000"];
+        let script = script();
+        let words = ["sh", "-ec", &script, "sh", &REPEATS.to_string(), "/out", "/data", "60000"];
         vm.run_steps(&[Step::new(words)], &mut Output::Keep)?.succeeded()?.release
     };
     print(out.path(), &release)
@@ -102,7 +112,7 @@ fn print(folder: &Path, release: &str) -> Result<()> {
     if let Some(ns) = per_run {
         println!("\n{ns:.0} ns per run of a program, by the kernel's own count");
     }
-    println!("not measured: sampling, and bpftrace and trace-cmd on the same hooks");
+    println!("not measured: bpftrace and trace-cmd on the same hooks");
     Ok(())
 }
 
