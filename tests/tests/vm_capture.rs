@@ -51,8 +51,8 @@ fn folios_that_were_there_before_are_known_when_they_are_evicted() {
     let out = tempfile::tempdir().unwrap();
     let scripts = [
         "workload make-file --file /data/f --pages 8192; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
-        // Reclaim is under way long before observer comes.
-        "workload zipf-read --file /data/f --pages 8192 --theta 0.8 --ramp 30000 --reads 400000 --seed 5 --cgroup w --memory-max 25165824 & \
+        // Reclaim is under way long before observer comes, and goes on until it has gone, however fast the machine is.
+        "workload zipf-read --file /data/f --pages 8192 --theta 0.8 --ramp 30000 --reads 400000000 --seed 5 --cgroup w --memory-max 25165824 & \
          load=$!; sleep 5; observer record -o /out/census.arrows --cgroup /w --duration 20s; kill -9 $load; wait $load || true; \
          observer replay /out/census.arrows --json > /out/census.json"
             .to_owned(),
