@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aya::Ebpf;
 use aya::sys::{Stats, enable_stats};
 
-use crate::report::cost::{ALL_MISSED, MISSED, PREFIX, RUN_NS, RUNS};
+use crate::stream::counter_names::{ALL_MISSED, MISSED, PROGRAM, RUN_NS, RUNS};
 use crate::stream::{Body, Event};
 
 /// Readings are this far apart.
@@ -54,7 +54,7 @@ impl Cost {
                     *missed.get_or_insert(0) += value;
                 }
                 if self.counting.is_some() {
-                    row(format!("{PREFIX}{name}:{what}"), value);
+                    row(format!("{PROGRAM}{name}:{what}"), value);
                 }
             }
         }

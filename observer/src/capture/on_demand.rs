@@ -17,6 +17,7 @@ use crate::{
     capture::live::boottime,
     kernel::frames::Frames,
     stream::{
+        counter_names::RECORDER,
         event::{Body, Event},
         header::{FlagLayout, Hook, Via},
     },
@@ -130,7 +131,8 @@ impl OnDemand {
             self.told_census = true;
             let rows = [("frames", census.passed), ("folios", census.folios), ("written", census.written), ("ns", census.ns)];
             for (name, value) in rows {
-                out.extend(counter("census", name, value));
+                // Summaries show the change since the first reading.
+                out.extend([counter("census", name, 0), counter("census", name, value)]);
             }
         }
         if let Some(sweep) = self.sweep.as_ref().filter(|sweep| sweep.has_ended_since(self.told_sweeps)) {
@@ -143,20 +145,18 @@ impl OnDemand {
                 ("refused", sweep.refused),
             ];
             for (name, value) in rows {
-                // Summaries show the change since the first reading.
                 if sweep.sweeps == 1 {
-                    out.extend(counter("sweep", name, 0).into_iter().take(1));
+                    out.extend([counter("sweep", name, 0)]);
                 }
-                out.extend(counter("sweep", name, value).into_iter().skip(1));
+                out.extend([counter("sweep", name, value)]);
             }
         }
     }
 }
 
-/// A first reading of nothing, and the value.
-fn counter(what: &str, name: &str, value: u64) -> [Event; 2] {
-    let ts = boottime();
-    [0, value].map(|value| Event { ts, cpu: 0, body: Body::Counter { cgroup: 0, name: format!("observer.{what}.{name}"), value } })
+/// A counter of our own.
+fn counter(what: &str, name: &str, value: u64) -> Event {
+    Event { ts: boottime(), cpu: 0, body: Body::Counter { cgroup: 0, name: format!("{RECORDER}{what}.{name}"), value } }
 }
 
 fn load(ebpf: &mut Ebpf, name: &str) -> Result<()> {

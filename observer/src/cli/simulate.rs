@@ -252,7 +252,7 @@ impl Accessed {
     /// When sizes do not fit each other, or the simulator; says which.
     pub fn config(&self) -> Result<Config, String> {
         let run = self.run();
-        let reads = scaled(run.reads, run.scale);
+        let reads = scaled(run.reads, run.scale).max(1);
         let pages = |bytes: u64| scaled(bytes.div_ceil(PAGE), run.scale);
         let short =
             |bytes: u64| u32::try_from(pages(bytes)).map_err(|_| format!("a file of {} pages is too large to simulate", pages(bytes)));
@@ -284,7 +284,7 @@ impl Accessed {
         }
         // What was read once and for all leaves shadows that the kernel's shrinker takes: only what is resident is indexed for long.
         let indexed = if workload == Workload::Sequential { memory } else { file_pages };
-        let overhead = run.overhead.map_or_else(|| page_index_overhead(indexed), |bytes| if bytes == 0 { 0 } else { pages(bytes) });
+        let overhead = run.overhead.map_or_else(|| page_index_overhead(indexed), pages);
         if overhead >= memory {
             return Err(format!("of {memory} pages of memory, {overhead} are overhead: nothing is left for the workload"));
         }
@@ -307,7 +307,7 @@ impl Accessed {
             cpus: run.cpus.map_or(jobs as usize, usize::from),
             swappiness: run.swappiness,
             swap: run.swap.map_or(0, pages),
-            ramp: if run.ramp == 0 { 0 } else { scaled(run.ramp, run.scale) },
+            ramp: scaled(run.ramp, run.scale),
             accesses: reads,
             seed: run.seed,
             seeds: run.seeds,
@@ -344,9 +344,9 @@ fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// At least one.
+/// At least one, of what is there at all.
 fn scaled(n: u64, scale: f64) -> u64 {
-    crate::report::num::to_u64((n as f64 / scale).round()).max(1)
+    crate::report::num::to_u64((n as f64 / scale).round()).max(n.min(1))
 }
 
 fn lru(text: &str) -> Result<Lru, String> {

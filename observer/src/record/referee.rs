@@ -11,6 +11,7 @@ use crate::capture::live::boottime;
 use crate::kernel::cgroup;
 use crate::replay::Source;
 use crate::session::frame::SourceKind;
+use crate::stream::counter_names::LIMIT;
 use crate::stream::{Body, Event, Header};
 
 /// Readings are this far apart, between the first and the last.
@@ -45,9 +46,9 @@ impl Referee {
     pub fn read(&self) -> Vec<Event> {
         let ts = boottime();
         let text = fs::read_to_string(&self.file).unwrap_or_default();
-        let limit = fs::read_to_string(self.file.with_file_name("memory.max")).ok().and_then(|text| text.trim().parse().ok());
+        let limit = fs::read_to_string(self.file.with_file_name(LIMIT)).ok().and_then(|text| text.trim().parse().ok());
         // "max" is no number, and no limit.
-        let limit = limit.map(|bytes| ("memory.max", bytes));
+        let limit = limit.map(|bytes| (LIMIT, bytes));
         counters(&text).chain(limit).map(|(name, value)| self.event(ts, name, value)).collect()
     }
 

@@ -5,18 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::session::frame::Frame;
-
-/// How the counter rows of programs begin: `bpf:PROGRAM:WHAT`.
-pub const PREFIX: &str = "bpf:";
-/// Nanoseconds spent in it.
-pub const RUN_NS: &str = "run_ns";
-/// Times it ran.
-pub const RUNS: &str = "runs";
-/// Times it did not run, because it or another was running on that CPU.
-pub const MISSED: &str = "missed";
-
-/// The counter of runs that all programs missed together. Each is an event that nobody saw, nor counted as lost.
-pub const ALL_MISSED: &str = "observer.missed";
+use crate::stream::counter_names::{ALL_MISSED, MISSED, PROGRAM, RECORDER, RUN_NS, RUNS};
 
 /// Runs missed between the first and the last reading; none where the kernel does not tell.
 pub fn missed(frame: &Frame) -> Option<u64> {
@@ -53,19 +42,19 @@ pub struct Cost {
 
 /// Whether a counter is the kernel's own, and not one of ours about us.
 pub fn is_kernel_s(counter: &str) -> bool {
-    !is_cost(counter) && !counter.starts_with("observer.")
+    !is_cost(counter) && !counter.starts_with(RECORDER)
 }
 
 /// Whether a counter is about a program of ours and not the kernel's memory.
 pub fn is_cost(counter: &str) -> bool {
-    counter.starts_with(PREFIX)
+    counter.starts_with(PROGRAM)
 }
 
 /// Between the first and the last reading; none where nobody asked for it (`--cost`).
 pub fn of(frame: &Frame) -> Option<Cost> {
     let mut programs: BTreeMap<&str, Program> = BTreeMap::new();
     for counter in &frame.counters {
-        let Some((name, what)) = counter.name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once(':')) else { continue };
+        let Some((name, what)) = counter.name.strip_prefix(PROGRAM).and_then(|rest| rest.rsplit_once(':')) else { continue };
         let program = programs.entry(name).or_insert_with(|| Program { name: name.to_owned(), ..Program::default() });
         match what {
             RUN_NS => program.ns = counter.delta,

@@ -257,7 +257,7 @@ pub(crate) fn classical() -> Frame {
         }
     }
     f.counters.clear();
-    f.counters.push(CounterFrame { cgroup: "whole machine".into(), name: super::cost::ALL_MISSED.into(), delta: 17 });
+    f.counters.push(CounterFrame { cgroup: "whole machine".into(), name: crate::stream::counter_names::ALL_MISSED.into(), delta: 17 });
     f.what_if.clear();
     f
 }

@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-/// The reading that is a limit, in bytes, and no count: the cgroup's `memory.max`.
-pub(crate) const LIMIT: &str = "memory.max";
-
 /// Counters kept; a recording with more is not ours.
 const MAX_COUNTERS: usize = 4096;
 

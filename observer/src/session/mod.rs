@@ -52,6 +52,7 @@ use crate::{
     },
     stream::{
         NO_CPU,
+        counter_names::LIMIT,
         event::{Body, Event, LruvecState},
         header::{Header, Lru, OwnRules},
     },
@@ -226,7 +227,7 @@ impl Session {
             Body::Lost { cpu, count } => self.lose(*cpu, *count),
             Body::ClockSnapshot { .. } => {}
             Body::Counter { cgroup, name, value } => {
-                if let Some(free_run) = self.free_run.as_mut().filter(|_| name == counters::LIMIT) {
+                if let Some(free_run) = self.free_run.as_mut().filter(|_| name == LIMIT) {
                     free_run.limit(*cgroup, *value);
                 }
                 self.counters.read(*cgroup, name, *value);

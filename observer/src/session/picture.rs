@@ -5,13 +5,12 @@ use std::sync::Arc;
 use crate::{
     session::{
         Session,
-        counters::LIMIT,
         frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, MAX_FILES, RuleFrame, RuleSampling, SamplingFrame, Source},
         side::SideCount,
         windows::WINDOW_NS,
         world::File,
     },
-    stream::header::Lru,
+    stream::{counter_names::LIMIT, header::Lru},
 };
 
 /// Draws it.

@@ -153,7 +153,9 @@ impl Stream {
                 };
                 cache.run_on(job);
                 let page = self.laws[job].next(&mut self.random);
-                self.ends[job] += if self.files[job].is_resident(cache, page) { 1 } else { u64::from(miss_cost) };
+                if miss_cost > 1 {
+                    self.ends[job] += if self.files[job].is_resident(cache, page) { 1 } else { u64::from(miss_cost) };
+                }
                 self.access(cache, job, page);
             }
             Workload::ScanAndHot { hot_pages, cold_files, cold_pages, hot_per_cold } => {

@@ -1,6 +1,7 @@
 //! Events, and how they are stored.
 
 mod columns;
+pub mod counter_names;
 pub mod damage;
 mod decode;
 mod encode;

@@ -157,7 +157,7 @@ fn what_if_says_why_it_is_empty() {
 fn cost_80x24() {
     let mut frame = fixture::recording();
     for (name, delta) in [("mark:run_ns", 4_200_000), ("mark:runs", 21_000), ("mark:missed", 3), ("idle:run_ns", 0), ("idle:runs", 0)] {
-        let name = format!("{}{name}", crate::report::cost::PREFIX);
+        let name = format!("{}{name}", crate::stream::counter_names::PROGRAM);
         frame.counters.push(crate::session::frame::CounterFrame { cgroup: "whole machine".to_owned(), name, delta });
     }
     insta::assert_snapshot!(Desk::new(frame, 80, 24).keys("c").screen());
