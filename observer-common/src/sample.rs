@@ -20,6 +20,30 @@ pub fn keeps(hash: u32, n: u32) -> bool {
     n <= 1 || (hash as u64 * n as u64) >> 32 == 0
 }
 
+/// Whether a range of a file may touch a folio that a sample of one in `n` keeps. A folio is chosen by its first page, and how
+/// large the folios of a file are is not known here: every page of the range counts, and every place where a folio that
+/// reaches into it may begin. Long ranges are kept: they tell of many pages at once.
+#[inline(always)]
+pub fn keeps_range(ino: u64, first: u64, last: u64, n: u32) -> bool {
+    if n <= 1 || last.wrapping_sub(first) >= RANGE_MAX {
+        return true;
+    }
+    let mut kept = false;
+    for page in 0..RANGE_MAX {
+        kept |= page <= last - first && keeps(of_file(ino, first + page), n);
+    }
+    for order in 1..=ORDER_MAX {
+        kept |= keeps(of_file(ino, first >> order << order), n);
+    }
+    kept
+}
+
+/// Pages of a range that are asked about one by one.
+const RANGE_MAX: u64 = 4;
+
+/// A folio of the page cache is no larger than what one page table maps: 2^9 pages of 4 KiB.
+const ORDER_MAX: u32 = 9;
+
 /// Every bit of the value moves about half of the result's (a multiply and shift mix, twice).
 #[inline(always)]
 fn mix(value: u64) -> u32 {
@@ -44,6 +68,21 @@ mod tests {
                 assert!((kept - expected).abs() < 5.0 * expected.sqrt(), "{kept} of {expected} folios for 1/{n}, every {pattern}");
             }
         }
+    }
+
+    #[test]
+    fn a_range_is_kept_with_any_folio_that_it_may_touch() {
+        for (first, last) in [(0, 0), (5, 5), (1023, 1024), (4, 7), (77, 90)] {
+            for order in 0..=9 {
+                let folios = (first >> order)..=(last >> order);
+                let kept = |n| folios.clone().any(|folio| keeps(of_file(42, folio << order), n));
+                for n in [2, 8, 64] {
+                    assert!(!kept(n) || keeps_range(42, first, last, n), "{first}-{last} in folios of order {order}, 1/{n}");
+                }
+            }
+        }
+        let single = (0..10_000).filter(|page| keeps_range(42, page * 1021, page * 1021, 64)).count();
+        assert!((300..2000).contains(&single), "{single} of 10,000 ranges of one page");
     }
 
     #[test]

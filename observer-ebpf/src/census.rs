@@ -10,7 +10,7 @@ use aya_ebpf::{
 };
 use observer_common::{Kind, Known, Progress, SWEEP_LEN, sweep};
 
-use crate::{config::layout, emit::write, read, sample};
+use crate::{config::layout, emit::write, read, sample, struct_page::Folio};
 
 /// What the latest run did.
 #[map]
@@ -85,13 +85,13 @@ extern "C" fn census_step(_step: u32, frames: *mut Frames) -> i64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn meet(folio: u64) -> u64 {
-    let flags = read::flags(folio);
-    let pages = read::pages(folio, flags) << 1;
-    let memcg = read::memcg(folio);
-    if !read::observed(memcg) || !sample::kept(folio, flags) {
+    let folio = Folio::read(folio);
+    let pages = folio.pages() << 1;
+    let memcg = folio.memcg();
+    if !sample::kept(&folio) || !read::observed(memcg) {
         return pages;
     }
-    write(Kind::Census, folio, 0, 0, memcg, flags, &read::identity(folio));
+    write(Kind::Census, &folio, 0, 0, memcg, &folio.identity());
     pages | 1
 }
 
@@ -149,24 +149,26 @@ extern "C" fn compare(at: u64, mask: u64) -> u64 {
     let known = unsafe { &raw const (*table)[at as usize] };
     // SAFETY: the same.
     let (folio, was) = unsafe { ((*known).folio, (*known).flags) };
-    let Some(flags) = read::value::<u64>(folio) else { return 2 };
-    let identity = read::identity(folio);
-    let free = read::member::<u32>(folio, layout!(folio_refcount)) == Some(0);
+    let folio = Folio::read(folio);
+    if !folio.readable {
+        return 2;
+    }
+    let (identity, free) = (folio.identity(), folio.is_free());
     // SAFETY: the same.
     let same = unsafe {
-        (flags ^ was) & mask == 0
+        (folio.flags() ^ was) & mask == 0
             && identity.ino == (*known).ino
             && identity.index == (*known).index
-            && read::pages(folio, flags) == 1 << ((*known).order & 31)
+            && folio.pages() == 1 << ((*known).order & 31)
     };
     if same && !free {
         return 0;
     }
-    let memcg = read::memcg(folio);
+    let memcg = folio.memcg();
     // Wherever a followed folio is charged now: where it went is what there is to say. Others are as to the census.
-    if was == Known::UNSEEN && !(read::observed(memcg) && sample::kept(folio, flags)) {
+    if was == Known::UNSEEN && !(sample::kept(&folio) && read::observed(memcg)) {
         return 0;
     }
-    write(Kind::Sweep, folio, if free { sweep::FREE } else { 0 }, 0, memcg, flags, &identity);
+    write(Kind::Sweep, &folio, if free { sweep::FREE } else { 0 }, 0, memcg, &identity);
     1
 }

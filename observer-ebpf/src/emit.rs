@@ -15,6 +15,7 @@ use crate::{
     names,
     read::{self, Identity},
     sample,
+    struct_page::Folio,
 };
 
 /// Records on their way to user space. The loader sets the size.
@@ -50,59 +51,53 @@ pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> H
     Head { ts, folio, flags, clock, kind: kind as u8, aux, cpu: cpu as u16 }
 }
 
+/// Looks at a folio, and goes on with it if it belongs to the stream. Sampling is asked first: it drops the most.
+#[inline(always)]
+pub(crate) fn of_stream(folio: u64, then: impl FnOnce(&Folio, Option<u64>)) {
+    let folio = Folio::read(folio);
+    if !sample::kept(&folio) {
+        return;
+    }
+    let memcg = folio.memcg();
+    if read::observed(memcg) {
+        then(&folio, memcg);
+    }
+}
+
 /// Something happened to a folio: flags word and clock.
 #[inline(always)]
 pub(crate) fn hot(kind: Kind, folio: u64, aux: u8) {
-    let memcg = read::memcg(folio);
-    if !read::observed(memcg) {
-        return;
-    }
-    let flags = read::flags(folio);
-    if !sample::kept(folio, flags) {
-        return;
-    }
-    let clock = read::clock(memcg, flags);
-    emit::<Head>(|out| {
-        out.write(head(kind, folio, flags, clock, aux));
+    of_stream(folio, |folio, memcg| {
+        let flags = folio.flags();
+        let clock = read::clock(memcg, flags);
+        emit::<Head>(|out| {
+            out.write(head(kind, folio.address, flags, clock, aux));
+        });
     });
 }
 
 /// Something happened to a folio whose identity matters: flags word, clock, who and where it is.
 #[inline(always)]
 pub(crate) fn cold(kind: Kind, folio: u64, aux: u8, arg: u64) {
-    let memcg = read::memcg(folio);
-    if !read::observed(memcg) {
-        return;
-    }
-    let flags = read::flags(folio);
-    if !sample::kept(folio, flags) {
-        return;
-    }
-    let identity = read::identity(folio);
-    write(kind, folio, aux, arg, memcg, flags, &identity);
+    of_stream(folio, |folio, memcg| write(kind, folio, aux, arg, memcg, &folio.identity()));
 }
 
 /// The same where swap is involved: a folio of the swap cache is known by its swap entry, which survives eviction.
 #[inline(always)]
 pub(crate) fn cold_by_swap(kind: Kind, folio: u64, aux: u8, arg: u64) {
-    let memcg = read::memcg(folio);
-    if !read::observed(memcg) {
-        return;
-    }
-    let flags = read::flags(folio);
-    if !sample::kept(folio, flags) {
-        return;
-    }
-    let identity = match read::swap_entry(folio, flags, kind as u8 == Kind::SwapRead as u8) {
-        Some(index) => Identity { dev: SWAP_DEV, ino: 0, index, inode: 0 },
-        None => read::identity(folio),
-    };
-    write(kind, folio, aux, arg, memcg, flags, &identity);
+    of_stream(folio, |folio, memcg| {
+        let identity = match folio.swap_entry(kind as u8 == Kind::SwapRead as u8) {
+            Some(index) => Identity { dev: SWAP_DEV, ino: 0, index, inode: 0 },
+            None => folio.identity(),
+        };
+        write(kind, folio, aux, arg, memcg, &identity);
+    });
 }
 
 /// Writes the record of a folio about which all is known.
 #[inline(always)]
-pub(crate) fn write(kind: Kind, folio: u64, aux: u8, arg: u64, memcg: Option<u64>, flags: u64, identity: &Identity) {
+pub(crate) fn write(kind: Kind, folio: &Folio, aux: u8, arg: u64, memcg: Option<u64>, identity: &Identity) {
+    let flags = folio.flags();
     let clock = read::clock(memcg, flags);
     let cgroup = read::cgroup_id(memcg);
     let memcg_id = match memcg {
@@ -113,10 +108,10 @@ pub(crate) fn write(kind: Kind, folio: u64, aux: u8, arg: u64, memcg: Option<u64
     if inode != 0 {
         names::tell_once(dev, ino, inode);
     }
-    let order = read::order(folio, flags);
+    let order = folio.order();
     let node = read::node(flags) as u8;
     emit::<Cold>(|out| {
-        out.write(Cold { head: head(kind, folio, flags, clock, aux), ino, index, cgroup, arg, dev, memcg_id, node, order });
+        out.write(Cold { head: head(kind, folio.address, flags, clock, aux), ino, index, cgroup, arg, dev, memcg_id, node, order });
     });
 }
 

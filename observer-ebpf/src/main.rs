@@ -16,6 +16,7 @@ mod peek;
 mod read;
 mod reclaim;
 mod sample;
+mod struct_page;
 mod workingset;
 
 #[panic_handler]

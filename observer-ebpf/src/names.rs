@@ -1,6 +1,6 @@
 //! The name of a file, told once.
 
-use aya_ebpf::{cty::c_void, helpers::generated::bpf_probe_read_kernel_str, macros::map, maps::LruHashMap};
+use aya_ebpf::{cty::c_void, helpers::generated::bpf_probe_read_kernel_str, macros::map, maps::{LruHashMap, PerCpuArray}};
 use observer_common::{FileName, Kind, NAME_LEN, NAME_PARTS};
 
 use crate::{
@@ -13,11 +13,21 @@ use crate::{
 #[map]
 static TOLD: LruHashMap<u64, u8> = LruHashMap::with_max_entries(16384, 0);
 
+/// The file that this CPU came across last: what happens in a row mostly is about one.
+#[map]
+static LATEST: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+
 /// Sends a file's path, innermost component first, unless it was sent before.
 #[inline(always)]
 pub(crate) fn tell_once(dev: u32, ino: u64, inode: u64) {
     // The address tells apart a removed file from one that got its number.
     let key = inode ^ ino.rotate_left(40) ^ u64::from(dev);
+    if let Some(latest) = LATEST.get_ptr_mut(0) {
+        // SAFETY: this CPU's own slot, alive as long as the program.
+        if unsafe { core::mem::replace(&mut *latest, key) } == key {
+            return;
+        }
+    }
     if TOLD.get_ptr(&key).is_some() {
         return;
     }

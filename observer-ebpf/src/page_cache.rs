@@ -5,7 +5,7 @@ use observer_common::{Kind, Range};
 
 use crate::{
     emit::{bare_head, cold, emit},
-    names, read,
+    names, read, sample,
 };
 
 /// A folio leaves the page cache, reclaimed or not.
@@ -52,6 +52,9 @@ fn range(kind: Kind, mapping: u64, first: u64, last: u64) {
         return;
     }
     let Some((dev, ino, inode)) = read::file(mapping) else { return };
+    if !sample::range_kept(kind, ino, first, last) {
+        return;
+    }
     names::tell_once(dev, ino, inode);
     emit::<Range>(|out| {
         out.write(Range { head: bare_head(kind, inode), ino, first, last, dev, pad: 0 });

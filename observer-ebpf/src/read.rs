@@ -37,34 +37,6 @@ pub(crate) fn member<T: Copy + Default>(base: u64, offset: u32) -> Option<T> {
     if offset == ABSENT { None } else { value(base + u64::from(offset)) }
 }
 
-/// The folio's flags word; it is the first member on every kernel (the loader checks that).
-#[inline(always)]
-pub(crate) fn flags(folio: u64) -> u64 {
-    value(folio).unwrap_or(0)
-}
-
-/// The memory cgroup a folio is charged to. The compiler would keep what stands for none in a register that nobody filled,
-/// which the verifier refuses to see saved across a call: so it is a number on the way.
-#[inline(always)]
-pub(crate) fn memcg(folio: u64) -> Option<u64> {
-    let memcg = core::hint::black_box(charged(folio).unwrap_or(0));
-    if memcg == 0 { None } else { Some(memcg) }
-}
-
-#[inline(always)]
-fn charged(folio: u64) -> Option<u64> {
-    let data: u64 = member(folio, layout!(folio_memcg_data))?;
-    let pointer = data & !3;
-    if pointer == 0 {
-        return None;
-    }
-    if layout!(memcg_data_is_objcg) != 0 {
-        return member::<u64>(pointer, layout!(objcg_memcg)).filter(|memcg| *memcg != 0);
-    }
-    // Bit 1 marks kernel memory, which never is on an LRU.
-    if data & 2 != 0 { None } else { Some(pointer) }
-}
-
 /// NUMA node out of a flags word.
 #[inline(always)]
 pub(crate) fn node(flags: u64) -> u64 {
@@ -161,54 +133,6 @@ pub(crate) fn task_bits() -> u8 {
     in_fault * task::IN_LRU_FAULT | memalloc
 }
 
-/// A folio's pages.
-#[inline(always)]
-pub(crate) fn pages(folio: u64, flags: u64) -> u64 {
-    if !is_set(flags, layout!(head_bit)) {
-        return 1;
-    }
-    match member::<u32>(folio, layout!(folio_nr_pages)) {
-        Some(pages) if pages != 0 => u64::from(pages),
-        _ => 1,
-    }
-}
-
-/// log2 of a folio's pages.
-#[inline(always)]
-pub(crate) fn order(folio: u64, flags: u64) -> u8 {
-    if (flags >> (layout!(head_bit) & 63)) & 1 == 0 {
-        return 0;
-    }
-    match member::<u32>(folio, layout!(folio_nr_pages)) {
-        // Powers of two only; not a loop, so that the verifier need not follow it.
-        Some(pages) if pages != 0 => log2(pages),
-        _ => 0,
-    }
-}
-
-#[inline(always)]
-fn log2(value: u32) -> u8 {
-    let mut value = value;
-    let mut log = 0;
-    if value >= 1 << 16 {
-        value >>= 16;
-        log += 16;
-    }
-    if value >= 1 << 8 {
-        value >>= 8;
-        log += 8;
-    }
-    if value >= 1 << 4 {
-        value >>= 4;
-        log += 4;
-    }
-    if value >= 1 << 2 {
-        value >>= 2;
-        log += 2;
-    }
-    if value >= 2 { log + 1 } else { log }
-}
-
 /// What a folio holds, as records name it.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
@@ -222,36 +146,10 @@ pub(crate) struct Identity {
     pub(crate) inode: u64,
 }
 
-/// A folio's identity as its mapping tells it.
-#[inline(always)]
-pub(crate) fn identity(folio: u64) -> Identity {
-    let mapping: u64 = member(folio, layout!(folio_mapping)).unwrap_or(0);
-    let index: u64 = member(folio, layout!(folio_index)).unwrap_or(0);
-    // Bit 0 marks an anon_vma; what is no file has no inode.
-    if mapping != 0
-        && mapping & 3 == 0
-        && let Some((dev, ino, inode)) = file(mapping)
-    {
-        return Identity { dev, ino, index, inode };
-    }
-    Identity { dev: 0, ino: mapping, index, inode: 0 }
-}
-
 /// Whether a flag bit is set.
 #[inline(always)]
 pub(crate) fn is_set(flags: u64, bit: u32) -> bool {
     (flags >> (bit & 63)) & 1 != 0
-}
-
-/// The swap entry of a folio that is in the swap cache, or is being read from swap (`reading`).
-#[inline(always)]
-pub(crate) fn swap_entry(folio: u64, flags: u64, reading: bool) -> Option<u64> {
-    // The swap cache's bit has another meaning for file folios.
-    let cached = is_set(flags, layout!(swapcache_bit)) && is_set(flags, layout!(swapbacked_bit));
-    if !cached && !reading {
-        return None;
-    }
-    member::<u64>(folio, layout!(folio_swap)).filter(|entry| *entry != 0)
 }
 
 /// Device, inode number and inode address behind a file mapping.
