@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::capture::sample::Sample;
 use crate::model::rules::Rules;
 use crate::units::{self, Limit};
 
@@ -65,6 +66,23 @@ pub struct Summary {
     pub text: bool,
 }
 
+/// How a kernel is observed.
+#[derive(Args, Clone, Debug)]
+pub struct Observe {
+    /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
+    #[arg(long)]
+    pub cost: bool,
+    /// Observe one in N folios, each for its whole life (1/64, or 64), and totals become estimates
+    ///
+    /// auto observes all, and fewer once their events come faster than they can be taken: that is said on the screen and in the
+    /// stream. 1/1 observes all whatever happens, and counts what is lost.
+    #[arg(long, value_name = "1/N|auto", default_value = "auto", value_parser = units::sample)]
+    pub sample: Sample,
+    /// Buffer between the kernel and observer, a power of two (up to 1G): a larger one outlives longer bursts
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = units::ring)]
+    pub ring: u32,
+}
+
 /// `observer live`.
 #[derive(Args, Debug)]
 pub struct Live {
@@ -74,12 +92,9 @@ pub struct Live {
     /// End after this long (90s, 5m); summaries without it cover ten seconds
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     pub duration: Option<Duration>,
-    /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
-    #[arg(long)]
-    pub cost: bool,
-    /// Observe one in N folios, each for its whole life (1/64, or 64): cheaper where events are many, and totals become estimates
-    #[arg(long, value_name = "1/N", default_value = "1", hide_default_value = true, value_parser = units::one_in)]
-    pub sample: u32,
+    /// How this kernel is observed.
+    #[command(flatten)]
+    pub observe: Observe,
     /// Rule set to show, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
@@ -106,7 +121,7 @@ pub struct Record {
     #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: Option<u32>,
     /// Take the events from a recording, - for standard input, instead of from this kernel
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cgroup", "run", "memory_max"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cgroup", "run", "memory_max", "cost", "sample", "ring"])]
     pub from: Option<PathBuf>,
     /// End after this long (90s, 5m)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -117,12 +132,9 @@ pub struct Record {
     /// Limit of CMD's cgroup (512M)
     #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "run")]
     pub memory_max: Option<u64>,
-    /// Let the kernel count what each eBPF program costs: c on the screen, cost in summaries. Counting costs some itself
-    #[arg(long, conflicts_with = "from")]
-    pub cost: bool,
-    /// Observe one in N folios, each for its whole life (1/64, or 64): cheaper where events are many, and totals become estimates
-    #[arg(long, value_name = "1/N", default_value = "1", hide_default_value = true, value_parser = units::one_in, conflicts_with = "from")]
-    pub sample: u32,
+    /// How this kernel is observed.
+    #[command(flatten)]
+    pub observe: Observe,
     /// Run this in a cgroup of its own, record that cgroup, end with it
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
@@ -218,12 +230,16 @@ mod tests {
             panic!()
         };
         assert_eq!((record.rotate.len(), record.keep, record.from), (2, Some(8), Some(PathBuf::from("-"))));
-        for (line, one_in) in
-            [("observer record -o x", 1), ("observer record -o x --sample 1/64", 64), ("observer record -o x --sample 8", 8)]
-        {
-            assert!(matches!(parse(line).unwrap().command, Some(Command::Record(record)) if record.sample == one_in), "{line}");
+        for (line, sample, ring) in [
+            ("observer record -o x", Sample::Automatic, 32 << 20),
+            ("observer record -o x --sample 1/64 --ring 4M", Sample::OneIn(64), 4 << 20),
+            ("observer record -o x --sample 8", Sample::OneIn(8), 32 << 20),
+        ] {
+            let Some(Command::Record(record)) = parse(line).unwrap().command else { panic!("{line}") };
+            assert_eq!((record.observe.sample, record.observe.ring), (sample, ring), "{line}");
         }
-        assert!(matches!(parse("observer live --sample 1/64").unwrap().command, Some(Command::Live(live)) if live.sample == 64));
+        let Some(Command::Live(live)) = parse("observer live --sample 1/64").unwrap().command else { panic!() };
+        assert_eq!(live.observe.sample, Sample::OneIn(64));
         let Some(Command::Replay(replay)) =
             parse("observer replay - --speed 2.5x --rules fg-v4 --rules fg-v4,defer=oldest").unwrap().command
         else {
@@ -260,6 +276,11 @@ mod tests {
             "observer live --sample 0",
             "observer live --sample 2/64",
             "observer record -o x --from y --sample 1/8",
+            "observer record -o x --from y --sample auto",
+            "observer record -o x --from y --ring 4M",
+            "observer live --ring 5M",
+            "observer live --ring 2G",
+            "observer live --ring 100",
             "observer --json replay x",
             "observer fly",
         ] {

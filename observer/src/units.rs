@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::capture::sample::Sample;
+
 /// Bytes: a number and, perhaps, a unit. `K M G T` and `KiB …` count in 1024 as memory does, `kB MB …` in 1000.
 ///
 /// # Errors
@@ -77,15 +79,29 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     duration(text).map(Limit::Time).or_else(|_| size(text).map(Limit::Bytes)).map_err(|_| refuse())
 }
 
-/// One in how many: `1/64`, or 64 alone.
+/// One in how many: `1/64`, or 64 alone; `auto` leaves it to the load.
 ///
 /// # Errors
 /// Says what is accepted.
-pub fn one_in(text: &str) -> Result<u32, String> {
+pub fn sample(text: &str) -> Result<Sample, String> {
     /// With fewer nothing is left of any ordinary machine's memory.
     const MOST: u32 = 1 << 16;
+    if text == "auto" {
+        return Ok(Sample::Automatic);
+    }
     let number: Option<u32> = text.strip_prefix("1/").unwrap_or(text).parse().ok();
-    number.filter(|n| (1..=MOST).contains(n)).ok_or_else(|| format!("{text:?} is no sample: give 1/N with N from 1 to {MOST} (1/64)"))
+    let number = number.filter(|n| (1..=MOST).contains(n));
+    number.map(Sample::OneIn).ok_or_else(|| format!("{text:?} is no sample: give auto, or 1/N with N from 1 to {MOST} (1/64)"))
+}
+
+/// Bytes of a ring buffer: a power of two, and whole pages.
+///
+/// # Errors
+/// Says what is accepted.
+pub fn ring(text: &str) -> Result<u32, String> {
+    let bytes = size(text)?;
+    let whole = bytes.is_power_of_two() && (4096..=1 << 30).contains(&bytes);
+    u32::try_from(bytes).ok().filter(|_| whole).ok_or_else(|| format!("{text:?} is no power of two from 4K to 1G"))
 }
 
 /// The digits at the beginning, and what follows.
@@ -131,10 +147,11 @@ mod tests {
     #[test]
     fn a_sample_is_one_in_so_many() {
         for (text, n) in [("1", 1), ("1/1", 1), ("64", 64), ("1/64", 64), ("1/65536", 65536)] {
-            assert_eq!(one_in(text), Ok(n), "{text}");
+            assert_eq!(sample(text), Ok(Sample::OneIn(n)), "{text}");
         }
-        for text in ["", "0", "1/0", "2/64", "1/", "-8", "1/65537", "0.5", "1 / 8"] {
-            assert!(one_in(text).is_err(), "{text}");
+        assert_eq!(sample("auto"), Ok(Sample::Automatic));
+        for text in ["", "0", "1/0", "2/64", "1/", "-8", "1/65537", "0.5", "1 / 8", "Auto"] {
+            assert!(sample(text).is_err(), "{text}");
         }
     }
 

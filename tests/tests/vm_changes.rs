@@ -170,3 +170,34 @@ fn capabilities_do_instead_of_root_and_are_given_up() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status == 4 && said.lines().count() == 1 && said.contains("CAP_PERFMON"), "{refused:?}");
 }
+
+/// A ring that holds less than what comes between two drains overflows at any speed.
+#[test]
+fn fewer_folios_are_observed_where_the_ring_overflows() {
+    let out = tempfile::tempdir().unwrap();
+    let steps = [
+        shell(&format!("workload make-file --file /data/f --pages {PAGES}; sync")),
+        shell(&format!(
+            "observer record -o /tmp/few.arrows --ring 4K --memory-max 24M -- {} 2> /out/said; \
+             observer replay /tmp/few.arrows --json > /out/few.json; \
+             observer record -o /tmp/all.arrows --ring 4K --sample 1/1 --memory-max 24M -- {}; \
+             observer replay /tmp/all.arrows --json > /out/all.json",
+            reads(100_000, 1),
+            reads(40_000, 2)
+        )),
+    ];
+    machine("newest", out.path()).run_steps(&steps, &mut Output::Keep).unwrap().succeeded().unwrap();
+    let few = json(out.path(), "few.json");
+    let changes = few["sampling"]["changes"].as_array().unwrap();
+    let last = changes.last().map(|change| number(&change["one_in"]));
+    assert!(last.is_some_and(|one_in| one_in >= 4) && last == few["source"]["sampling"].as_u64(), "{changes:?}");
+    assert!(few["source"]["note"].as_str().unwrap().contains("events came too fast"), "{}", few["source"]);
+    let said = fs::read_to_string(out.path().join("said")).unwrap();
+    assert!(said.contains("is observed from now on"), "{said}");
+    // Who stays in the sample is followed as before, between losses.
+    let (scored, agree) = fidelity(&few);
+    assert!(scored > 100 && agree * 100 >= scored * 95, "{agree} of {scored}");
+
+    let all = json(out.path(), "all.json");
+    assert!(number(&all["source"]["lost"]) > 0 && all["sampling"].is_null(), "{}", all["source"]);
+}

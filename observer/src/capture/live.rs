@@ -14,7 +14,16 @@ use aya::{
 };
 use observer_common::layout::{ABSENT, Filter};
 
-use super::{attach, cost::Cost, object, on_demand::OnDemand, peek::Peeker, sample, warnings::Warnings, wire};
+use super::{
+    attach,
+    cost::Cost,
+    object,
+    on_demand::OnDemand,
+    peek::Peeker,
+    sample::{Drain, Sample, Sampler},
+    warnings::Warnings,
+    wire,
+};
 use crate::{
     kernel::{
         btf::Btf,
@@ -25,6 +34,7 @@ use crate::{
         symbols::Symbols,
     },
     stream::{
+        counter_names::SAMPLE,
         event::{Body, Event},
         header::{FORMAT, FlagLayout, Header, Hook, Via},
     },
@@ -41,13 +51,13 @@ pub struct Options {
     pub command: String,
     /// Whether the kernel counts what the programs cost.
     pub cost: bool,
-    /// One in this many folios is observed; 0 and 1 are all.
-    pub sample: u32,
+    /// Which folios are observed.
+    pub sample: Sample,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: 1 }
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: Sample::Automatic }
     }
 }
 
@@ -66,6 +76,7 @@ pub struct Live {
     last_clock: Option<Instant>,
     warnings: Warnings,
     cost: Cost,
+    sampler: Sampler,
     /// What the user should know from the start.
     notes: Vec<String>,
 }
@@ -124,8 +135,7 @@ impl Live {
             }
         }
         let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
-        // Before the first hook and the census: a folio belongs to the sample for its whole life or not at all.
-        sample::set(&mut ebpf, options.sample)?;
+        let sampler = Sampler::new(&mut ebpf, options.sample, options.ring_bytes)?;
         let frames = vmemmap.and_then(|vmemmap| {
             let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
             Frames::new(vmemmap, u64::from(btf.size("page")?), &zones)
@@ -144,7 +154,7 @@ impl Live {
         hooks.extend(missing);
         let warnings = Warnings::of(&mut ebpf);
         let (cost, notes) = Cost::start(&ebpf, options.cost);
-        let header = Arc::new(startup_record(options, lru, own, because, flags, hooks));
+        let header = Arc::new(startup_record(options, sampler.one_in(), lru, own, because, flags, hooks));
         let cpus = header.cpus as usize;
         let mut live = Self {
             header,
@@ -159,6 +169,7 @@ impl Live {
             last_clock: None,
             warnings,
             cost,
+            sampler,
             notes,
         };
         live.begin()?;
@@ -209,20 +220,43 @@ impl Live {
         }
         self.cost.read(boottime(), out);
         // Losses first: they happened before what is still in the ring was taken out.
-        self.losses(out)?;
-        while out.len() - before < MAX_BATCH {
-            let Some(record) = self.ring.next() else {
-                self.warnings.collect();
-                self.on_demand.step(&self.ebpf, &mut self.pending);
-                return Ok(false);
-            };
+        let mut drain = Drain { lost: self.losses(out)?, ..Drain::default() };
+        let more = loop {
+            if out.len() - before >= MAX_BATCH {
+                break true;
+            }
+            let Some(record) = self.ring.next() else { break false };
+            drain.bytes += record.len() as u64;
             let event = wire::decode(&record)?;
             drop(record);
             self.on_demand.saw(&event);
             self.name_cgroup(&event, out);
             out.push(event);
+        };
+        if more {
+            drain.lag = out.last().map(|event| Duration::from_nanos(boottime().saturating_sub(event.ts)));
         }
-        Ok(true)
+        self.sample(&drain, out)?;
+        if !more {
+            self.warnings.collect();
+            self.on_demand.step(&self.ebpf, &mut self.pending);
+        }
+        Ok(more)
+    }
+
+    /// Observes fewer folios from now on where their events are too many.
+    fn sample(&mut self, drain: &Drain, out: &mut Vec<Event>) -> Result<()> {
+        let Some(one_in) = self.sampler.drained(drain) else { return Ok(()) };
+        // Told before it is done: what the former rate still leaves in the ring is more than was promised, and nothing is missing.
+        let ts = boottime();
+        out.push(Event { ts, cpu: 0, body: Body::Counter { cgroup: 0, name: SAMPLE.to_owned(), value: u64::from(one_in) } });
+        self.sampler.keep_fewer()?;
+        self.on_demand.keep_fewer(one_in);
+        self.notes.push(format!(
+            "events come faster than they can be taken: one folio in {one_in} is observed from now on (--cgroup narrows it down, \
+             --ring bridges bursts, --sample 1/1 keeps all and loses events)"
+        ));
+        Ok(())
     }
 
     /// Adds an event of user space's own (a counter read, say) to the stream.
@@ -238,16 +272,19 @@ impl Live {
         notes
     }
 
-    fn losses(&mut self, out: &mut Vec<Event>) -> Result<()> {
+    /// Tells how many were lost on each CPU; how many in all.
+    fn losses(&mut self, out: &mut Vec<Event>) -> Result<u64> {
         let counts = self.lost.get(&0, 0)?;
+        let mut all = 0;
         for (cpu, (count, seen)) in counts.iter().zip(&mut self.lost_seen).enumerate() {
             if *count > *seen {
                 let cpu = u16::try_from(cpu).unwrap_or(u16::MAX);
                 out.push(Event { ts: boottime(), cpu, body: Body::Lost { cpu, count: *count - *seen } });
+                all += *count - *seen;
                 *seen = *count;
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     fn name_cgroup(&mut self, event: &Event, out: &mut Vec<Event>) {
@@ -277,6 +314,7 @@ fn attach_all(ebpf: &mut Ebpf, kernel_btf: &aya::Btf, btf: &Btf, symbols: &Symbo
 
 fn startup_record(
     options: &Options,
+    one_in: u32,
     lru: crate::stream::header::Lru,
     own: crate::stream::header::OwnRules,
     because: &str,
@@ -298,7 +336,7 @@ fn startup_record(
         own_rules_because: because.to_owned(),
         layout,
         hooks,
-        sample: options.sample.max(1),
+        sample: one_in,
         filter: options.cgroup.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
         start_boottime: boottime(),
         start_realtime: realtime(),

@@ -8,7 +8,7 @@ pub mod live;
 pub mod object;
 mod on_demand;
 pub mod peek;
-mod sample;
+pub mod sample;
 mod sweep;
 mod warnings;
 pub mod wire;

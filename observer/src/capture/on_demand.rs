@@ -71,6 +71,7 @@ impl OnDemand {
         let reported = |name: &str| hooks.iter().any(|hook| hook.name == name && hook.via != Via::None);
         if let Some(sweep) = &mut self.sweep {
             sweep.mask = sweep::mask(layout, !reported("walk_update_folio"));
+            sweep.swapbacked = 1 << (layout.swapbacked & 63);
         }
     }
 
@@ -78,6 +79,13 @@ impl OnDemand {
     pub(super) fn saw(&mut self, event: &Event) {
         if let Some(sweep) = &mut self.sweep {
             sweep.saw(event);
+        }
+    }
+
+    /// One in this many folios is observed from now on.
+    pub(super) fn keep_fewer(&mut self, one_in: u32) {
+        if let Some(sweep) = &mut self.sweep {
+            sweep.keep_fewer(one_in);
         }
     }
 

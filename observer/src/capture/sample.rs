@@ -1,11 +1,185 @@
-//! Tells the programs which folios to keep ([`observer_common::sample`]).
+//! Which folios the programs keep ([`observer_common::sample`]), and when it must be fewer.
+//!
+//! Automatic sampling begins with all folios. Events that come faster than they are taken show in the ring: it overflows, or
+//! more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or one in four
+//! where events were lost. Samples are nested, so that who stays has a whole history; the rate never rises
+//! again, since who was left out has none.
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use aya::{Ebpf, maps::Array};
+use aya::{
+    Ebpf,
+    maps::{Array, MapData},
+};
 
-/// One in `n` from now on.
-pub(super) fn set(ebpf: &mut Ebpf, n: u32) -> Result<()> {
-    let map = ebpf.map_mut("SAMPLE").context("the eBPF object has no map SAMPLE: rebuild it with `cargo xtask ebpf`")?;
-    let mut map: Array<_, u32> = Array::try_from(map)?;
-    map.set(0, n, 0).context("cannot say which folios to sample")
+use super::object::take_map;
+
+/// Which folios to observe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sample {
+    /// All, and fewer once their events are too many.
+    #[default]
+    Automatic,
+    /// One in so many, whatever happens.
+    OneIn(u32),
+}
+
+/// Fewer than this one in so many are never chosen automatically.
+const MOST: u32 = 1024;
+
+/// After a change the ring first has to be emptied of what the former rate left in it.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What the programs keep now.
+pub(super) struct Sampler {
+    map: Array<MapData, u32>,
+    load: Load,
+}
+
+impl Sampler {
+    /// Tells the programs what to keep: to be done before the first hook and the census, since a folio belongs to the
+    /// sample for its whole life or not at all.
+    pub(super) fn new(ebpf: &mut Ebpf, sample: Sample, ring_bytes: u32) -> Result<Self> {
+        let mut map = Array::try_from(take_map(ebpf, "SAMPLE")?)?;
+        let load = Load::new(sample, ring_bytes, Instant::now());
+        keep(&mut map, load.one_in)?;
+        Ok(Self { map, load })
+    }
+
+    /// One in this many folios is kept.
+    pub(super) fn one_in(&self) -> u32 {
+        self.load.one_in
+    }
+
+    /// Takes note of a drain; the new rate when there has to be one. It is in force from [`Sampler::keep_fewer`] on.
+    pub(super) fn drained(&mut self, drain: &Drain) -> Option<u32> {
+        self.load.drained(drain, Instant::now())
+    }
+
+    /// Tells the programs the rate that [`Sampler::drained`] returned.
+    pub(super) fn keep_fewer(&mut self) -> Result<()> {
+        keep(&mut self.map, self.load.one_in)
+    }
+}
+
+fn keep(map: &mut Array<MapData, u32>, one_in: u32) -> Result<()> {
+    map.set(0, one_in, 0).context("cannot say which folios to sample")
+}
+
+/// What came of one drain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drain {
+    /// Bytes taken.
+    pub(super) bytes: u64,
+    /// Events lost since the drain before.
+    pub(super) lost: u64,
+    /// Age of the last event taken, where the ring was not found empty after it.
+    pub(super) lag: Option<Duration>,
+}
+
+/// How well the events are kept up with.
+#[derive(Debug)]
+struct Load {
+    one_in: u32,
+    automatic: bool,
+    ring_bytes: u64,
+    /// When the ring was last empty, and bytes taken since.
+    empty: Instant,
+    taken: u64,
+    changed: Instant,
+}
+
+impl Load {
+    fn new(sample: Sample, ring_bytes: u32, now: Instant) -> Self {
+        let (one_in, automatic) = match sample {
+            Sample::Automatic => (1, true),
+            Sample::OneIn(n) => (n.max(1), false),
+        };
+        Self { one_in, automatic, ring_bytes: u64::from(ring_bytes), empty: now, taken: 0, changed: now }
+    }
+
+    fn drained(&mut self, drain: &Drain, now: Instant) -> Option<u32> {
+        self.taken += drain.bytes;
+        let behind = drain.lag.is_some_and(|lag| self.waiting(lag, now) >= self.ring_bytes as f64 / 2.0);
+        if drain.lag.is_none() {
+            (self.empty, self.taken) = (now, 0);
+        }
+        let factor = match (drain.lost > 0, behind) {
+            (true, _) => 4,
+            (false, true) => 2,
+            (false, false) => return None,
+        };
+        if !self.automatic || self.one_in >= MOST || now.duration_since(self.changed) < SETTLE {
+            return None;
+        }
+        self.one_in = (self.one_in * factor).min(MOST);
+        self.changed = now;
+        Some(self.one_in)
+    }
+
+    /// Bytes in the ring: what came since the last event taken, at the pace of what came between the empty ring and that.
+    fn waiting(&self, lag: Duration, now: Instant) -> f64 {
+        let came_in = now.duration_since(self.empty).saturating_sub(lag).as_secs_f64();
+        self.taken as f64 * lag.as_secs_f64() / came_in
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RING: u32 = 1 << 20;
+    const QUIET: Drain = Drain { bytes: 1000, lost: 0, lag: None };
+    const LOSSES: Drain = Drain { bytes: 1000, lost: 7, lag: None };
+
+    /// A drain that leaves something, the last of which came so long ago.
+    fn lagging(bytes: u32, ms: u64) -> Drain {
+        Drain { bytes: bytes.into(), lost: 0, lag: Some(Duration::from_millis(ms)) }
+    }
+
+    /// Rates chosen at drains two seconds apart.
+    fn rates(sample: Sample, drains: &[Drain]) -> Vec<Option<u32>> {
+        let start = Instant::now();
+        let mut load = Load::new(sample, RING, start);
+        let after = |at: usize| start + Duration::from_secs(2) * u32::try_from(at + 1).unwrap();
+        drains.iter().enumerate().map(|(at, drain)| load.drained(drain, after(at))).collect()
+    }
+
+    #[test]
+    fn fewer_are_kept_where_events_come_too_fast() {
+        let half = lagging(RING, 700);
+        assert_eq!(rates(Sample::Automatic, &[QUIET, half, QUIET, LOSSES, QUIET]), [None, Some(2), None, Some(8), None]);
+        let last = rates(Sample::Automatic, &[LOSSES; 7]);
+        assert_eq!(last, [Some(4), Some(16), Some(64), Some(256), Some(1024), None, None]);
+    }
+
+    #[test]
+    fn what_waits_is_judged_by_its_age_and_the_pace_at_which_it_came() {
+        // Two seconds since the ring was empty, a ring's worth taken in the first of them: another one waits.
+        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 1000)]), [Some(2)]);
+        assert_eq!(rates(Sample::Automatic, &[lagging(RING / 4, 1000)]), [None]);
+        // However long the ring is not found empty, as long as little waits in it.
+        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 100); 5]), [None; 5]);
+        // As old as the empty ring: nothing that was taken came in no time.
+        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 2000)]), [Some(2)]);
+        assert_eq!(rates(Sample::Automatic, &[lagging(0, 0)]), [None]);
+    }
+
+    #[test]
+    fn a_rate_that_was_asked_for_stays() {
+        assert_eq!(rates(Sample::OneIn(1), &[LOSSES, lagging(RING, 1000)]), [None, None]);
+        assert_eq!(rates(Sample::OneIn(8), &[LOSSES, lagging(RING, 1000)]), [None, None]);
+    }
+
+    #[test]
+    fn what_the_former_rate_left_in_the_ring_does_not_count() {
+        let start = Instant::now();
+        let mut load = Load::new(Sample::Automatic, RING, start);
+        let after = |ms| start + Duration::from_millis(ms);
+        assert_eq!(load.drained(&LOSSES, after(500)), None, "the start is a change too");
+        assert_eq!(load.drained(&LOSSES, after(1500)), Some(4));
+        assert_eq!(load.drained(&LOSSES, after(2400)), None);
+        assert_eq!(load.drained(&LOSSES, after(2600)), Some(16));
+    }
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use observer_common::{Known, Progress, SWAP_DEV, SWEEP_LEN, sweep};
+use observer_common::{Known, Progress, SWAP_DEV, SWEEP_LEN, sample, sweep};
 use rustc_hash::FxHashMap;
 
 use crate::stream::event::{Body, Event, FolioEvent, Kind};
@@ -38,6 +38,8 @@ pub(super) fn mask(layout: &FlagLayout, references: bool) -> u64 {
 pub(super) struct Sweep {
     /// Bits of a flags word that are compared.
     pub(super) mask: u64,
+    /// PG_swapbacked's bit.
+    pub(super) swapbacked: u64,
     /// Bytes of a struct page, to find what a split made; 0 unknown.
     page_bytes: u64,
     followed: Vec<Known>,
@@ -62,6 +64,7 @@ impl Sweep {
     pub(super) fn new(page_bytes: u64) -> Self {
         Self {
             mask: u64::MAX,
+            swapbacked: 0,
             page_bytes,
             followed: Vec::new(),
             index: FxHashMap::default(),
@@ -143,6 +146,18 @@ impl Sweep {
         if let Some(moved) = self.followed.get(at) {
             self.index.insert(moved.folio, u32::try_from(at).unwrap_or(u32::MAX));
         }
+    }
+
+    /// Goes on following only what a sample of one in so many keeps. Lazily freed memory is taken for a file's here, and may be
+    /// left out until its next event.
+    pub(super) fn keep_fewer(&mut self, one_in: u32) {
+        let unit = |known: &Known| {
+            if known.flags & self.swapbacked != 0 { sample::of_address(known.folio) } else { sample::of_file(known.ino, known.index) }
+        };
+        let gone: Vec<u64> = self.followed.iter().filter(|known| !sample::keeps(unit(known), one_in)).map(|known| known.folio).collect();
+        gone.into_iter().for_each(|folio| self.forget(folio));
+        // What moved to the places of those that went is met in the next sweep.
+        self.at = self.at.map(|at| at.min(self.followed.len()));
     }
 
     /// Compares as many as are good for one drain, if it is time. `run` has the program compare entries under a mask.
@@ -279,6 +294,20 @@ mod tests {
         let asked: Vec<u64> = swept(&mut sweep).iter().map(|known| known.folio).collect();
         assert_eq!(asked, [0x10000, 0x10040, 0x10080, 0x100c0]);
         assert_eq!(swept(&mut sweep).len(), 1, "none of them was there");
+    }
+
+    #[test]
+    fn only_the_sample_is_followed_on() {
+        let mut sweep = Sweep::new(64);
+        for folio in 1..=64 {
+            sweep.saw(&event(Kind::Insert, folio * 64, folio, 0));
+        }
+        sweep.keep_fewer(8);
+        let mut asked: Vec<u64> = swept(&mut sweep).iter().map(|known| known.index).collect();
+        asked.sort_unstable();
+        let kept: Vec<u64> = (1..=64).filter(|index| sample::keeps(sample::of_file(4, *index), 8)).collect();
+        assert!(!kept.is_empty() && kept.len() < 32, "{kept:?}");
+        assert_eq!(asked, kept);
     }
 
     #[test]

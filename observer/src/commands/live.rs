@@ -30,7 +30,7 @@ pub(super) fn run(args: cli::Live, color: Color) -> Result<Code> {
         show.duration.get_or_insert(SUMMARY);
     }
     may_trace()?;
-    let source = start(Options { cgroup: args.cgroup, cost: args.cost, sample: args.sample, ..Options::default() })?;
+    let source = start(Options { cgroup: args.cgroup, ..options(&args.observe) })?;
     give_up(CapabilitySet::empty(), &source);
     show.run(source)
 }
@@ -59,6 +59,11 @@ pub(super) fn main_job(mut show: Show) -> Result<Code> {
 /// Attached, so nothing needs a capability any more but `keep` and, on old kernels, reading maps.
 pub(super) fn give_up(keep: CapabilitySet, source: &impl Source) {
     privileges::drop_except(keep | privileges::for_maps(&source.header().kernel));
+}
+
+/// What was asked for of how the kernel is observed.
+pub(super) fn options(args: &cli::Observe) -> Options {
+    Options { cost: args.cost, sample: args.sample, ring_bytes: args.ring, ..Options::default() }
 }
 
 /// This kernel's events with its own counters beside them.

@@ -39,13 +39,8 @@ pub(super) fn run(args: &cli::Record) -> Result<u8> {
         _ => Some(OwnCgroup::create(args.cgroup.as_deref(), args.memory_max)?),
     };
     let cgroup = own.as_ref().map(OwnCgroup::path).or(args.cgroup.as_deref());
-    let mut source = live::start(Options {
-        cgroup: cgroup.map(Path::to_owned),
-        command: command_line(&args.run),
-        cost: args.cost,
-        sample: args.sample,
-        ..Options::default()
-    })?;
+    let mut source =
+        live::start(Options { cgroup: cgroup.map(Path::to_owned), command: command_line(&args.run), ..live::options(&args.observe) })?;
     let referee = Referee::new(cgroup)?;
     let target = target(args)?;
     live::give_up(kept(args), &source);

@@ -301,6 +301,7 @@ pub(crate) fn sampled() -> Frame {
         refaulted: total(8_012),
         refaults_per_eviction: share(0.6677, 0.0125),
         traced: 8_000,
+        changes: Vec::new(),
         rules: f.rules.iter().map(rule).collect(),
     });
     f.source.sample = 64;

@@ -14,11 +14,19 @@ pub(super) struct Estimate {
     pub(super) error: f64,
 }
 
+/// From where on fewer were seen.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Change {
+    pub(super) seconds: f64,
+    pub(super) one_in: u32,
+}
+
 /// What does not depend on a rule set.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Sampling {
     pub(super) one_in: u32,
     pub(super) units: u64,
+    pub(super) changes: Vec<Change>,
     pub(super) promoted: Option<Estimate>,
     pub(super) evicted: Option<Estimate>,
     pub(super) refaulted: Option<Estimate>,
@@ -54,6 +62,7 @@ pub(super) fn of(frame: &Frame, known: &Known) -> Option<Sampling> {
     Some(Sampling {
         one_in: s.one_in,
         units: s.units,
+        changes: s.changes.iter().map(|change| Change { seconds: change.at_ns as f64 / 1e9, one_in: change.one_in }).collect(),
         promoted: told(s.promoted, known.promoted(0)),
         evicted: told(s.evicted, evicted),
         refaulted: told(s.refaulted, refaulted),
@@ -88,8 +97,24 @@ pub(super) fn of_rules(frame: &Frame, known: &Known, index: usize) -> Option<Rul
 pub fn headline(frame: &Frame) -> String {
     let n = frame.source.sample;
     let error = frame.sampling.as_ref().and_then(|s| s.fidelity).map(|f| format!(", fidelity ±{:.2} %", 100.0 * f.error));
-    let counts = if n > 1 { " (counts are of it)" } else { "" };
+    let since = frame.sampling.as_ref().and_then(|s| s.changes.last()).map(|change| change.at_ns as f64 / 1e9);
+    let counts = match since {
+        Some(since) => format!(" since {since:.0} s (counts are of what was seen)"),
+        None if n > 1 => " (counts are of it)".to_owned(),
+        None => String::new(),
+    };
     format!("sample 1/{n}{counts}{}", error.unwrap_or_default())
+}
+
+/// Which folios the counts of a summary are of.
+pub(super) fn seen(sampling: &Sampling) -> String {
+    if sampling.changes.is_empty() {
+        return format!("of one folio in {}", sampling.one_in);
+    }
+    let first = sampling.changes.first().map_or(0.0, |change| change.seconds);
+    let changes: Vec<String> =
+        sampling.changes.iter().map(|change| format!("from {:.1} s on of one in {}", change.seconds, change.one_in)).collect();
+    format!("of the folios seen (all until {first:.1} s, {})", changes.join(", "))
 }
 
 /// `38.0k ± 1,020 evicted`; nothing for what is not known.

@@ -3,7 +3,7 @@
 use super::known::Known;
 use super::verdict::{self, Leaning};
 use super::{fixture, json, text};
-use crate::session::frame::{Fidelity, FileDivergence, Frame};
+use crate::session::frame::{Fidelity, FileDivergence, Frame, RateChange};
 
 /// The verdict for fg-v4 on a file with this divergence.
 fn verdict_of(d: FileDivergence, change: impl FnOnce(&mut Frame)) -> verdict::Verdict {
@@ -192,6 +192,30 @@ fn a_sample_tells_of_all_folios_with_an_error() {
     let v = json(&frame);
     assert!(at(&v, "files.0.by_rules.2.avoidable").is_null());
     assert_eq!(at(&v, "files.0.by_rules.2.verdict"), "fg-v4 keeps 1,204 pages the kernel evicted; whether any came back is unknown");
+}
+
+/// The sample with a rate that was lowered twice.
+fn lowered() -> Frame {
+    let mut frame = fixture::sampled();
+    let change = |seconds: u64, one_in| RateChange { at_ns: seconds * 1_000_000_000, one_in };
+    frame.sampling.as_mut().unwrap().changes = vec![change(3, 4), change(12, 64)];
+    frame
+}
+
+#[test]
+fn a_rate_that_was_lowered_is_said_where_counts_are() {
+    let v = json(&lowered());
+    assert_eq!(*at(&v, "sampling.changes.0.seconds"), 3.0);
+    assert_eq!(*at(&v, "sampling.changes.1.one_in"), 64);
+    assert_eq!(super::sampling::headline(&lowered()), "sample 1/64 since 12 s (counts are of what was seen), fidelity ±0.39 %");
+    let text = text(&lowered());
+    // Lines are broken as the width demands.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in
+        ["1/64 of folios seen now", "is of the folios seen (all until 3.0 s, from 3.0 s on of one in 4, from 12.0 s on of one in 64)"]
+    {
+        assert!(words.contains(said), "{said}: {text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::cost::is_kernel_s;
 use super::num::{UNKNOWN, clean, cut_start, grouped, grouped_or, pad_end, pad_start, percent, rate, seconds, short, short_or};
-use super::sampling::{count, share};
+use super::sampling::{count, seen, share};
 use super::summary::{CalibrationState, Lruvec, Summary, WhatIf};
 use crate::stream::header::{Lru, Via};
 
@@ -86,6 +86,7 @@ fn source(out: &mut String, s: &Summary) -> fmt::Result {
     }
     match src.sampling {
         0 | 1 => what.push_str(", every folio seen"),
+        n if s.sampling.as_ref().is_some_and(|sampling| !sampling.changes.is_empty()) => write!(what, ", 1/{n} of folios seen now")?,
         n => write!(what, ", 1/{n} of folios seen")?,
     }
     item(out, "source", &what)?;
@@ -231,10 +232,10 @@ fn rules(out: &mut String, s: &Summary) -> fmt::Result {
 fn sampled(out: &mut String, s: &Summary) -> fmt::Result {
     let Some(sampling) = &s.sampling else { return Ok(()) };
     writeln!(out)?;
-    let n = sampling.one_in;
     let what = format!(
-        "every count of folios, pages and events in this summary is of one folio in {n}, the kernel's own counters and sizes are not; avoidable \
-         refaults are of file pages. Of all folios, estimated ± one standard error of sampling:"
+        "every count of folios, pages and events in this summary is {}, the kernel's own counters and sizes are not; avoidable \
+         refaults are of file pages. Of all folios, estimated ± one standard error of sampling:",
+        seen(sampling)
     );
     item(out, "sample", &what)?;
     let per_eviction = sampling.refaults_per_eviction.map(|e| format!("{:.3} ± {:.3} refaulted per eviction", e.value, e.error));
@@ -385,7 +386,11 @@ fn checks(out: &mut String, s: &Summary) -> fmt::Result {
     }
     writeln!(out)?;
     writeln!(out, "{} {:>12} {:>12}", pad_end("the kernel's own counters", 52), "kernel", "observed")?;
-    let sampled = if s.source.sampling > 1 { format!(" (1/{} seen)", s.source.sampling) } else { String::new() };
+    let sampled = match &s.sampling {
+        Some(sampling) if !sampling.changes.is_empty() => " (ever fewer seen)".to_owned(),
+        Some(sampling) => format!(" (1/{} seen)", sampling.one_in),
+        None => String::new(),
+    };
     for c in &s.checks {
         let name = format!("{}{sampled}  {}", c.what, clean(&c.cgroup));
         let name = pad_end(&super::num::cut_end(&name, 52), 52);

@@ -296,6 +296,15 @@ pub struct RuleSampling {
     pub avoidable_share: Option<Estimate>,
 }
 
+/// The sampling rate was lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// Nanoseconds since the stream began.
+    pub at_ns: u64,
+    /// One in this many is seen from there on.
+    pub one_in: u32,
+}
+
 /// What a sampled stream says about all folios.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplingFrame {
@@ -313,8 +322,10 @@ pub struct SamplingFrame {
     pub refaulted: Option<Estimate>,
     /// One of the other.
     pub refaults_per_eviction: Option<Estimate>,
-    /// Refaulted pages of files in the sample: only those are found again after their eviction.
+    /// Refaulted pages seen whose eviction could be found again: in a sample, those of files.
     pub traced: u64,
+    /// When fewer began to be seen; empty where the rate was the same throughout.
+    pub changes: Vec<RateChange>,
     /// By rule set, order of [`Frame::rules`].
     pub rules: Vec<RuleSampling>,
 }

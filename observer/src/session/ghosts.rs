@@ -47,6 +47,18 @@ impl Ghosts {
         self.entries.push_back((identity, memories));
     }
 
+    /// Forgets all but those.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&Identity) -> bool) {
+        let (entries, first) = (&mut self.entries, self.first);
+        self.index.retain(|identity, at| {
+            let keeps = keeps(identity);
+            if !keeps && let Some(entry) = usize::try_from(at.wrapping_sub(first)).ok().and_then(|at| entries.get_mut(at)) {
+                entry.1 = Box::default();
+            }
+            keeps
+        });
+    }
+
     /// Takes what is remembered of an identity.
     pub(crate) fn take(&mut self, identity: &Identity) -> Option<Box<[Memory]>> {
         let at = self.index.remove(identity)?;

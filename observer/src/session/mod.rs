@@ -25,6 +25,7 @@ mod switch;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod thinning;
 mod verdicts;
 mod what_if;
 mod windows;
@@ -52,7 +53,7 @@ use crate::{
     },
     stream::{
         NO_CPU,
-        counter_names::LIMIT,
+        counter_names::{LIMIT, SAMPLE},
         event::{Body, Event, LruvecState},
         header::{Header, Lru, OwnRules},
     },
@@ -108,8 +109,8 @@ pub struct Session {
     evictions_hooked: bool,
     /// What-if caches; none unless asked for.
     free_run: Option<Box<FreeRun>>,
-    /// Sums by what was sampled; none where every folio is seen.
-    sampling: Option<Box<sampling::Sampling>>,
+    /// Which folios are seen, and sums by what was sampled.
+    sampling: sampling::Sampling,
 }
 
 impl Session {
@@ -161,7 +162,7 @@ impl Session {
             adds_hooked,
             evictions_hooked,
             free_run: None,
-            sampling: (sample > 1).then(|| Box::new(sampling::Sampling::new(sample, rules_in_all))),
+            sampling: sampling::Sampling::new(sample, rules_in_all),
         }
     }
 
@@ -230,7 +231,11 @@ impl Session {
                 if let Some(free_run) = self.free_run.as_mut().filter(|_| name == LIMIT) {
                     free_run.limit(*cgroup, *value);
                 }
-                self.counters.read(*cgroup, name, *value);
+                if name == SAMPLE {
+                    self.thin(*value);
+                } else {
+                    self.counters.read(*cgroup, name, *value);
+                }
             }
         }
     }

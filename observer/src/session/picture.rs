@@ -26,7 +26,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             events_per_s: session.windows.events_per_s,
             lost: session.lost_in_all,
             lost_per_cpu: session.lost.clone(),
-            sample: session.header.sample,
+            sample: session.sampling.one_in(),
             ended: session.ended,
             table_evictions: session.world.refused
                 + session.ghosts.forgotten
@@ -56,7 +56,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             let refaults = session.header.hooks.iter().any(|hook| hook.name == "lru_gen_refault" && !hook.target.is_empty());
             free_run.rows(|cgroup| session.world.cgroup_name(cgroup), refaults)
         }),
-        sampling: session.sampling.as_ref().map(|sampling| told(sampling.frame(), proven(session))),
+        sampling: (session.sampling.one_in() > 1).then(|| told(session.sampling.frame(), proven(session))),
     }
 }
 

@@ -7,6 +7,10 @@
 //! * A ratio R = Σ y / Σ x is estimated by the same of those kept, with the standard error √((1 − p) Σ (y − R x)²) / Σ x
 //!   (linearised). A binomial error would take the events of one folio for independent, and be too small.
 //!
+//! A rate that is lowered while observed (automatic sampling) leaves one sample: of all folios until then, what happened is
+//! known exactly; of all that followed only the units count that the lowest rate keeps, as if it had been in force since. So
+//! with the exact parts Y and X, R = (Y + N Σ y) / (X + N Σ x), and its error is N √((1 − p) Σ (y − R x)²) over that denominator.
+//!
 //! Both sums of squares have one unit of typical size added. Without it a sample in which nothing rare happened would claim
 //! to be exact; with it three standard errors are the rule of three.
 
@@ -16,7 +20,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     session::{
         Session,
-        frame::{Estimate, RuleSampling, SamplingFrame},
+        frame::{Estimate, RateChange, RuleSampling, SamplingFrame},
         world::{Folio, Slot, is_anon},
     },
     stream::event::{FolioEvent, Identity},
@@ -70,6 +74,8 @@ const RATIOS: [(Of, Of); 2] = [(Of::Agree, Of::Scored), (Of::Refaulted, Of::Evic
 /// Sums of one quantity over the units.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
+    /// While all folios were observed.
+    exact: u64,
     total: u64,
     squares: f64,
     /// Units that have any.
@@ -80,6 +86,14 @@ impl Sum {
     /// The square of a unit of typical size.
     fn typical(&self) -> f64 {
         if self.units == 0 { 1.0 } else { self.squares / self.units as f64 }
+    }
+
+    /// `n` more of a unit that had `before`.
+    fn add(&mut self, before: u32, n: u32) {
+        self.total += u64::from(n);
+        self.units += u64::from(before == 0);
+        let (before, n) = (f64::from(before), f64::from(n));
+        self.squares += n * (2.0 * before + n);
     }
 }
 
@@ -103,6 +117,10 @@ pub(super) struct Sampling {
     ratios: Vec<Ratio>,
     /// Some unit found no room.
     full: bool,
+    /// Refaulted pages whose eviction could have been seen.
+    pub(super) traced: u64,
+    /// When the rate was lowered.
+    pub(super) changes: Vec<RateChange>,
 }
 
 fn by(rule: usize, what: By) -> usize {
@@ -124,24 +142,50 @@ impl Sampling {
             sums: vec![Sum::default(); OF + rules * BY],
             ratios: own.chain(each).map(ratio).collect(),
             full: false,
+            traced: 0,
+            changes: Vec::new(),
         }
     }
 
+    /// One in this many folios is seen now.
+    pub(super) fn one_in(&self) -> u32 {
+        self.one_in
+    }
+
     /// Counts something of a unit.
-    pub(super) fn count(&mut self, unit: u32, of: Of, n: u64) {
+    pub(super) fn count(&mut self, unit: impl FnOnce() -> u32, of: Of, n: u64) {
         self.add(unit, of as usize, n);
     }
 
     /// Counts something of a unit under a rule set.
-    pub(super) fn count_by(&mut self, unit: u32, rule: usize, what: By, n: u64) {
+    pub(super) fn count_by(&mut self, unit: impl FnOnce() -> u32, rule: usize, what: By, n: u64) {
         self.add(unit, by(rule, what), n);
     }
 
-    fn add(&mut self, unit: u32, quantity: usize, n: u64) {
+    /// From now on one in so many is seen, fewer than before.
+    pub(super) fn thin(&mut self, one_in: u32) {
+        self.one_in = one_in;
+        let stride = self.sums.len();
+        let (units, counts) = (std::mem::take(&mut self.units), std::mem::take(&mut self.counts));
+        self.sums.iter_mut().for_each(|sum| *sum = Sum { exact: sum.exact, ..Sum::default() });
+        self.ratios.iter_mut().for_each(|ratio| ratio.products = 0.0);
+        for (unit, row) in units.into_iter().filter(|(unit, _)| sample::keeps(*unit, one_in)) {
+            for (quantity, n) in counts.iter().skip(row as usize * stride).take(stride).enumerate() {
+                self.add(|| unit, quantity, u64::from(*n));
+            }
+        }
+    }
+
+    fn add(&mut self, unit: impl FnOnce() -> u32, quantity: usize, n: u64) {
+        if self.one_in <= 1 {
+            self.sums[quantity].exact += n;
+            return;
+        }
         let n = u32::try_from(n).unwrap_or(u32::MAX);
         if n == 0 || self.full {
             return;
         }
+        let unit = unit();
         let stride = self.sums.len();
         let next = self.units.len();
         if next >= MAX_UNITS && !self.units.contains_key(&unit) {
@@ -155,17 +199,12 @@ impl Sampling {
         let counts = &mut self.counts[at..at + stride];
         let before = counts[quantity];
         counts[quantity] = before.saturating_add(n);
-        let first = before == 0;
-        let sum = &mut self.sums[quantity];
-        sum.total += u64::from(n);
-        let (before, n) = (f64::from(before), f64::from(n));
-        sum.squares += n * (2.0 * before + n);
-        sum.units += u64::from(first);
+        self.sums[quantity].add(before, n);
         for ratio in &mut self.ratios {
             if ratio.part == quantity {
-                ratio.products += n * f64::from(counts[ratio.whole]);
+                ratio.products += f64::from(n) * f64::from(counts[ratio.whole]);
             } else if ratio.whole == quantity {
-                ratio.products += n * f64::from(counts[ratio.part]);
+                ratio.products += f64::from(n) * f64::from(counts[ratio.part]);
             }
         }
     }
@@ -177,21 +216,25 @@ impl Sampling {
 
     fn total(&self, quantity: usize) -> Option<Estimate> {
         let sum = self.sums[quantity];
-        let scale = f64::from(self.one_in);
-        let error = scale * (self.left_out() * (sum.squares + sum.typical())).sqrt();
-        (!self.full).then_some(Estimate { value: scale * sum.total as f64, error })
+        let error = f64::from(self.one_in) * (self.left_out() * (sum.squares + sum.typical())).sqrt();
+        (!self.full).then_some(Estimate { value: self.expected(&sum), error })
+    }
+
+    fn expected(&self, sum: &Sum) -> f64 {
+        sum.exact as f64 + f64::from(self.one_in) * sum.total as f64
     }
 
     fn ratio(&self, index: usize) -> Option<Estimate> {
         let Ratio { part, whole, products } = self.ratios[index];
         let (y, x) = (self.sums[part], self.sums[whole]);
-        if self.full || x.total == 0 {
+        let whole = self.expected(&x);
+        if self.full || whole == 0.0 {
             return None;
         }
-        let value = y.total as f64 / x.total as f64;
+        let value = self.expected(&y) / whole;
         // Rounding may leave a little less than nothing.
         let squares = (y.squares - 2.0 * value * products + value * value * x.squares).max(0.0);
-        let error = (self.left_out() * (squares + x.typical())).sqrt() / x.total as f64;
+        let error = f64::from(self.one_in) * (self.left_out() * (squares + x.typical())).sqrt() / whole;
         Some(Estimate { value, error })
     }
 
@@ -220,7 +263,8 @@ impl Sampling {
             evicted: self.total(Of::Evicted as usize),
             refaulted: self.total(Of::Refaulted as usize),
             refaults_per_eviction: self.ratio(1),
-            traced: self.sums[Of::Traced as usize].total,
+            traced: self.traced,
+            changes: self.changes.clone(),
             rules: (0..self.rules).map(rule).collect(),
         }
     }
@@ -236,32 +280,30 @@ pub(super) fn unit_of(event: &FolioEvent, file: bool) -> u32 {
     event.identity.map_or_else(|| sample::of_address(event.folio), |identity| hash(&identity, file, event.folio))
 }
 
-fn hash(identity: &Identity, file: bool, address: u64) -> u32 {
+pub(super) fn hash(identity: &Identity, file: bool, address: u64) -> u32 {
     if outlives(identity, file) { sample::of_file(identity.ino, identity.index) } else { sample::of_address(address) }
 }
 
 /// Whether what a folio holds is chosen again after an eviction: a page of a file is, what is anonymous is chosen by its address.
-fn outlives(identity: &Identity, file: bool) -> bool {
+pub(super) fn outlives(identity: &Identity, file: bool) -> bool {
     file && identity.ino != 0 && !is_anon(identity)
 }
 
 impl Session {
-    /// Counts something of a folio, where the stream is sampled.
+    /// Counts something of a folio for the estimates.
     pub(super) fn sample(&mut self, slot: Slot, of: Of, n: u64) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.count(unit(self.world.folio(slot)), of, n);
-        }
+        let folio = self.world.folio(slot);
+        self.sampling.count(|| unit(folio), of, n);
     }
 
-    /// Counts something of a folio under a rule set, where the stream is sampled.
+    /// Counts something of a folio under a rule set for the estimates.
     pub(super) fn sample_by(&mut self, slot: Slot, rule: usize, what: By, n: u64) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.count_by(unit(self.world.folio(slot)), rule, what, n);
-        }
+        let folio = self.world.folio(slot);
+        self.sampling.count_by(|| unit(folio), rule, what, n);
     }
 
     /// Whether an eviction may be remembered until the refault: of what the refault's sample does not hold, any would be chance.
     pub(super) fn may_return(&self, folio: &Folio) -> bool {
-        self.sampling.is_none() || outlives(&folio.identity, folio.is_file)
+        self.sampling.one_in() <= 1 || outlives(&folio.identity, folio.is_file)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use observer_common::{SWAP_DEV, sample};
 use rustc_hash::FxHashMap;
 
-use super::{sampling::Sampling, *};
+use super::*;
 use crate::{
     replay::{EMBEDDED, Input, Recorded, Source},
     session::frame::{Estimate, SamplingFrame},
@@ -33,7 +33,7 @@ impl Recording {
                 let address = sample::of_address(folio.folio);
                 // As `observer-ebpf/src/sample.rs` does; events without identity are of what the folio last held.
                 if let Some(identity) = folio.identity.filter(|identity| identity.dev != SWAP_DEV) {
-                    let file = decoder.read(folio.flags, 1).traits.file && identity.ino != 0 && identity.ino & 3 != 1;
+                    let file = decoder.read(folio.flags, 1).traits.file && identity.ino != 0 && !world::is_anon(&identity);
                     held.insert(folio.folio, if file { sample::of_file(identity.ino, identity.index) } else { address });
                 }
                 let hash = held.get(&folio.folio).copied().unwrap_or(address);
@@ -47,14 +47,33 @@ impl Recording {
     fn replay(&self, one_in: u32, keeps: impl Fn([u32; 2]) -> bool) -> SamplingFrame {
         let header = Header { sample: one_in, ..(*self.header).clone() };
         let mut session = Session::new(Arc::new(header), SourceKind::Recording, String::new(), Session::default_rules());
-        let rules = session.rules.len();
-        session.sampling.get_or_insert_with(|| Box::new(Sampling::new(one_in, rules)));
         for (event, hashes) in &self.events {
             if hashes.is_none_or(&keeps) {
                 session.apply(event);
             }
         }
-        session.frame().sampling.unwrap()
+        session.sampling.frame()
+    }
+
+    /// Estimates where the rate is lowered at each of these shares of the stream. `late`: the programs learn of a rate only when the
+    /// next one is due, and go on reporting what it leaves out.
+    fn thinned(&self, lowered: &[(f64, u32)], late: bool) -> Frame {
+        let mut session = Session::new(Arc::clone(&self.header), SourceKind::Recording, String::new(), Session::default_rules());
+        let (mut left, mut rates) = (lowered, (1, 1));
+        for (at, (event, hashes)) in self.events.iter().enumerate() {
+            if let [(share, one_in), rest @ ..] = left
+                && at as f64 >= share * self.events.len() as f64
+            {
+                let body = Body::Counter { cgroup: 0, name: SAMPLE.to_owned(), value: u64::from(*one_in) };
+                session.apply(&Event { ts: event.ts, cpu: 0, body });
+                (left, rates) = (rest, (rates.1, *one_in));
+            }
+            let one_in = if late { rates.0 } else { rates.1 };
+            if hashes.is_none_or(|[hash, _]| sample::keeps(hash, one_in)) {
+                session.apply(event);
+            }
+        }
+        session.frame()
     }
 
     /// One of the disjoint samples of one in so many; the first is the kernel's.
@@ -152,4 +171,42 @@ fn a_sample_by_address_is_found_out() {
     let off = off(&sampled, &whole, ratios);
     println!("{off:.2?}");
     assert!(off.iter().any(|(_, errors)| errors.abs() > 3.0), "{off:.2?}");
+}
+
+#[test]
+fn a_rate_lowered_on_the_way_is_as_far_off_as_its_errors_say() {
+    let recording = Recording::read();
+    let whole = recording.replay(1, |_| true);
+    for lowered in [&[(0.3, 8)][..], &[(0.05, 64)], &[(0.1, 2), (0.2, 8), (0.6, 64)], &[(0.0, 16), (0.9, 256)]] {
+        let frame = recording.thinned(lowered, false);
+        let sampling = frame.sampling.unwrap();
+        assert_eq!(frame.source.sample, lowered.last().unwrap().1);
+        assert_eq!(sampling.changes.len(), lowered.len());
+        for (kind, what) in [("ratios", ratios as Named), ("totals", totals)] {
+            let off = off(&sampling, &whole, what);
+            println!("{lowered:?} {kind}, errors off: {off:.2?}");
+            assert!(off.iter().all(|(_, errors)| errors.abs() <= 3.5), "{lowered:?} {kind}: {off:.2?}");
+            assert!(off.iter().any(|(_, errors)| errors.abs() > 0.1), "{lowered:?} {kind}: nothing was sampled");
+        }
+    }
+    // What is exact needs no sample: the later the rate falls, the smaller the error.
+    let error = |share| recording.thinned(&[(share, 64)], false).sampling.unwrap().refaults_per_eviction.unwrap().error;
+    assert!(error(0.9) < error(0.1), "{} {}", error(0.9), error(0.1));
+}
+
+#[test]
+fn what_is_left_out_leaves_no_trace_however_late_the_programs_learn_of_it() {
+    let recording = Recording::read();
+    let lowered = [(0.2, 4), (0.6, 16)];
+    let (soon, late) = (recording.thinned(&lowered, false), recording.thinned(&lowered, true));
+    assert!(late.source.events > soon.source.events);
+    assert_eq!(soon.sampling, late.sampling);
+    let counts = |frame: &Frame| frame.rules.iter().map(|r| (r.fidelity, r.promotions, r.evictions, r.refaults)).collect::<Vec<_>>();
+    assert_eq!(counts(&soon), counts(&late));
+    assert_eq!(soon.fidelity_by_type, late.fidelity_by_type);
+    let pages = |frame: &Frame| frame.lruvecs.iter().map(|lruvec| lruvec.actual.by_age).collect::<Vec<_>>();
+    assert_eq!(pages(&soon), pages(&late));
+    let total = |frame: &Frame| pages(frame).iter().flatten().flatten().sum::<u64>() as f64;
+    let all = total(&recording.thinned(&[], false));
+    assert!(total(&soon) < 0.15 * all, "{} of {all}", total(&soon));
 }

@@ -40,6 +40,9 @@ pub(super) struct Moment {
 
 impl Session {
     pub(super) fn folio(&mut self, event: &FolioEvent, cpu: u16) {
+        if self.left_out(event) {
+            return;
+        }
         match event.kind {
             Kind::LookAround => return,
             Kind::Add => self.calibrator.request(event.folio, event.flags),
@@ -201,9 +204,7 @@ impl Session {
             self.grow_lruvecs(lruvec);
             let pages = 1 << home.order.min(20);
             self.world.lruvec_mut(lruvec).evictions += pages;
-            if let Some(sampling) = &mut self.sampling {
-                sampling.count(unit_of(event, seen.traits.file), Of::Evicted, pages);
-            }
+            self.sampling.count(|| unit_of(event, seen.traits.file), Of::Evicted, pages);
         }
     }
 

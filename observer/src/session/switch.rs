@@ -32,13 +32,15 @@ impl Session {
         }
     }
 
-    /// The note for the user, with what the switch did.
+    /// The note for the user, with what changed while observed.
     pub(super) fn whole_note(&self) -> String {
         let turned = match (self.switch.turned, self.switch.off) {
-            (0, _) => return self.note.clone(),
-            (_, true) => "the multi-gen LRU was switched off while observed: nothing is scored any more",
-            (_, false) => "the multi-gen LRU was switched off and on while observed: nothing was scored meanwhile",
+            (0, _) => None,
+            (_, true) => Some("the multi-gen LRU was switched off while observed: nothing is scored any more".to_owned()),
+            (_, false) => Some("the multi-gen LRU was switched off and on while observed: nothing was scored meanwhile".to_owned()),
         };
-        if self.note.is_empty() { turned.to_owned() } else { format!("{}; {turned}", self.note) }
+        let given = (!self.note.is_empty()).then(|| self.note.clone());
+        let all: Vec<String> = [given, self.thinning_note(), turned].into_iter().flatten().collect();
+        all.join("; ")
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         Session,
         ghosts::Memory,
         rule_set::Engine,
-        sampling::{By, Of},
+        sampling::{By, Of, outlives},
         step::{Moment, OWN},
     },
     stream::{
@@ -86,8 +86,11 @@ impl Session {
         self.world.file_mut(folio.file).refaults += pages;
         self.tell_refault(&folio);
         self.sample(moment.slot, Of::Refaulted, pages);
+        // Estimates are of what any sample could tell, whatever the rate was when.
+        let lasts = outlives(&folio.identity, folio.is_file);
+        self.sample(moment.slot, Of::Traced, if lasts { pages } else { 0 });
         if self.may_return(&folio) {
-            self.sample(moment.slot, Of::Traced, pages);
+            self.sampling.traced += pages;
         } else {
             self.world.file_mut(folio.file).untraced += pages;
         }
@@ -109,7 +112,7 @@ impl Session {
             if memory.is_some_and(|memory| memory.known && memory.would_keep) {
                 rules.refaults.avoidable += pages;
                 rules.files[folio.file as usize].avoidable += pages;
-                self.sample_by(moment.slot, set, By::Avoidable, pages);
+                self.sample_by(moment.slot, set, By::Avoidable, if lasts { pages } else { 0 });
             }
         }
     }

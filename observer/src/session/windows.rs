@@ -69,7 +69,8 @@ impl Session {
         if bits == 0 {
             return;
         }
-        let (file, unit) = (folio.file as usize, sampling::unit(folio));
+        let folio = *folio;
+        let file = folio.file as usize;
         let actual = bits & 1 != 0;
         for (index, set) in self.rules.iter_mut().enumerate() {
             let predicted = bits & (2 << index) != 0;
@@ -92,9 +93,7 @@ impl Session {
                 }
                 (false, false) => continue,
             };
-            if let Some(sampling) = &mut self.sampling {
-                sampling.count_by(unit, index, cell, 1);
-            }
+            self.sampling.count_by(|| sampling::unit(&folio), index, cell, 1);
         }
     }
 

@@ -108,6 +108,11 @@ impl World {
         Self { index_by_identity, ..Self::default() }
     }
 
+    /// The slots of all living folios.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.by_address.values().copied()
+    }
+
     /// The slot of a living folio.
     pub(crate) fn slot(&self, address: u64) -> Option<Slot> {
         self.by_address.get(&address).copied()

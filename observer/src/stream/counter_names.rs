@@ -2,6 +2,8 @@
 
 /// A cgroup's limit in bytes: a reading, and no count.
 pub const LIMIT: &str = "memory.max";
+/// One in how many folios is observed from here on: a reading, and no count. Only where it changed while observed.
+pub const SAMPLE: &str = "observer.sample";
 /// How the counters of the recorder's own work begin: `observer.census.ns`.
 pub const RECORDER: &str = "observer.";
 /// Runs that all programs missed together. Each is an event that nobody saw, nor counted as lost.

@@ -1,0 +1,59 @@
+//! The sampling rate is lowered while observed: the stream says from where on it holds (`observer.sample`).
+//!
+//! Who is left out from then on is unknown, not idle: it goes from every table. What the kernel still reports of it, because
+//! the programs learned of the rate a moment later, is left out too, so that the row in the stream is the exact border.
+
+use observer_common::{SWAP_DEV, sample};
+
+use crate::{
+    session::{
+        Session,
+        frame::RateChange,
+        sampling::{hash, outlives, unit, unit_of},
+        world::Slot,
+    },
+    stream::event::FolioEvent,
+};
+
+impl Session {
+    /// One folio in so many is observed from here on. A rate that is none, or higher than the one in force, changes nothing.
+    pub(super) fn thin(&mut self, one_in: u64) {
+        let Ok(one_in) = u32::try_from(one_in) else { return };
+        if one_in <= self.sampling.one_in() {
+            return;
+        }
+        let out: Vec<Slot> = self.world.slots().filter(|slot| !sample::keeps(unit(self.world.folio(*slot)), one_in)).collect();
+        for slot in out {
+            self.end_residency(slot);
+        }
+        self.ghosts.retain(|identity| {
+            // Of memory without a file, whether a refault is seen is chance from now on.
+            identity.dev != SWAP_DEV && outlives(identity, true) && sample::keeps(hash(identity, true, 0), one_in)
+        });
+        self.sampling.thin(one_in);
+        let at_ns = self.last_ts.saturating_sub(self.first_ts);
+        self.sampling.changes.push(RateChange { at_ns, one_in });
+        // Their sizes and what they hold belong to the former sample.
+        self.free_run = None;
+    }
+
+    /// Whether a folio is one that the rate in force leaves out.
+    pub(super) fn left_out(&self, event: &FolioEvent) -> bool {
+        if self.sampling.changes.is_empty() {
+            return false;
+        }
+        let unit = match (event.identity, self.world.slot(event.folio)) {
+            (Some(_), _) => unit_of(event, self.decoder.read(event.flags, 1).traits.file),
+            (None, Some(slot)) => unit(self.world.folio(slot)),
+            (None, None) => return true,
+        };
+        !sample::keeps(unit, self.sampling.one_in())
+    }
+
+    /// What a lowered rate means, for the user.
+    pub(super) fn thinning_note(&self) -> Option<String> {
+        let RateChange { at_ns, one_in } = self.sampling.changes.last()?;
+        let seconds = *at_ns as f64 / 1e9;
+        Some(format!("events came too fast: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"))
+    }
+}
