@@ -1,7 +1,9 @@
 //! `cargo xtask memory`.
 
-use std::fs;
-use std::process::{Command, ExitCode, Stdio};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,10 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::size::parse_time;
 
-/// Runs a command and watches how much memory it holds: its resident size, sampled every second.
+/// Watches how much memory a command holds: its resident size, sampled every second.
 ///
-/// Prints the smallest and the largest size after the warm-up, and how far they lie apart. For example
-/// `cargo xtask memory --for 1h -- observer live --json --duration 2h`. The command is interrupted when the time is over.
+/// Prints the smallest and the largest size after the warm-up and how far they lie apart, and fails if that is further than --within.
+/// For example `cargo xtask memory --for 1h -- observer live --json --duration 2h`: the command is interrupted when the time is over.
+/// One that needs a terminal is started on its own and left alone, `cargo xtask memory --for 1h --pid PID`.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// How long it is watched.
@@ -23,45 +26,115 @@ pub(crate) struct Args {
     /// How long it may grow before it counts.
     #[arg(long, default_value = "2m", value_name = "TIME", value_parser = parse_time)]
     warm_up: Duration,
-    /// The command.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// How far apart sizes may lie after that, in per cent of the smallest.
+    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
+    within: f64,
+    /// Every sample as a row of CSV: seconds, KiB resident in all, of that anonymous, of files, shared.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Watch this process.
+    #[arg(long, conflicts_with = "command", required_unless_present = "command")]
+    pid: Option<i32>,
+    /// Run and watch this command.
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
+/// One of /proc/PID/status' readings, KiB.
+const COLUMNS: [&str; 4] = ["VmRSS:", "RssAnon:", "RssFile:", "RssShmem:"];
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let [program, words @ ..] = args.command.as_slice() else { bail!("no command") };
-    let mut child =
-        Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn().with_context(|| program.clone())?;
-    let status = format!("/proc/{}/status", child.id());
-    let start = Instant::now();
-    let mut sizes = Vec::new();
-    while start.elapsed() < args.time && child.try_wait()?.is_none() {
-        // It may have ended just now.
-        let size = fs::read_to_string(&status).ok().as_deref().and_then(resident);
-        if let Some(size) = size.filter(|_| start.elapsed() >= args.warm_up) {
-            sizes.push(size);
+    let mut log = args.log.as_ref().map(|path| File::create(path).map(BufWriter::new)).transpose()?;
+    if let Some(log) = &mut log {
+        writeln!(log, "seconds,resident,anon,file,shared")?;
+    }
+    let (mut child, pid) = match (args.pid, args.command.as_slice()) {
+        (Some(pid), _) => (None, pid),
+        (None, [program, words @ ..]) => {
+            let child = start(program, words)?;
+            let pid = child.id().cast_signed();
+            (Some(child), pid)
         }
-        thread::sleep(Duration::from_secs(1));
-    }
-    let watched = start.elapsed();
-    if let (None, Some(pid)) = (child.try_wait()?, Pid::from_raw(child.id().cast_signed())) {
-        kill_process(pid, Signal::INT)?;
-    }
-    child.wait()?;
-    let (Some(least), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else {
-        bail!("it ended after {} s, before the warm-up was over", watched.as_secs());
+        (None, []) => bail!("no command"),
     };
+    let watched = watch(args, pid, child.as_mut(), &mut log);
+    if let Some(child) = &mut child {
+        if let (None, Some(pid)) = (child.try_wait()?, Pid::from_raw(pid)) {
+            kill_process(pid, Signal::INT)?;
+        }
+        child.wait()?;
+    }
+    let Watched { sizes, ended_after } = watched?;
+    let (Some(least), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else {
+        bail!("it ended after {} s, before the warm-up was over", ended_after.as_secs());
+    };
+    let apart = (most - least) as f64 * 100.0 / *least as f64;
     println!(
-        "{} samples after {} s of warm-up, {} s in all: {least} to {most} KiB resident, {:.1} % apart",
+        "{} samples after {} s of warm-up, {} s in all: {least} to {most} KiB resident, {apart:.1} % apart",
         sizes.len(),
         args.warm_up.as_secs(),
-        watched.as_secs(),
-        (most - least) as f64 * 100.0 / *least as f64
+        ended_after.as_secs(),
     );
-    Ok(ExitCode::SUCCESS)
+    if ended_after < args.time {
+        println!("it ended before its time");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(if apart <= args.within { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// KiB of VmRSS.
-fn resident(status: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?.trim().parse().ok()
+fn start(program: &str, words: &[String]) -> Result<Child> {
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn().with_context(|| program.to_owned())
+}
+
+struct Watched {
+    /// KiB resident, every second after the warm-up.
+    sizes: Vec<u64>,
+    ended_after: Duration,
+}
+
+fn watch(args: &Args, pid: i32, mut child: Option<&mut Child>, log: &mut Option<impl Write>) -> Result<Watched> {
+    let status = format!("/proc/{pid}/status");
+    let start = Instant::now();
+    let mut sizes = Vec::new();
+    for second in 0_u32.. {
+        let at = start.elapsed();
+        if at >= args.time || child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None))) {
+            break;
+        }
+        // One that has ended has no sizes, or no status at all.
+        let Some(readings) = fs::read_to_string(&status).ok().as_deref().and_then(readings) else { break };
+        if let Some(log) = log {
+            let [resident, anon, file, shared] = readings;
+            writeln!(log, "{:.1},{resident},{anon},{file},{shared}", at.as_secs_f64())?;
+            log.flush()?;
+        }
+        if at >= args.warm_up {
+            sizes.push(readings[0]);
+        }
+        thread::sleep(Duration::from_secs(u64::from(second) + 1).saturating_sub(start.elapsed()));
+    }
+    Ok(Watched { sizes, ended_after: start.elapsed() })
+}
+
+/// KiB of each column.
+fn readings(status: &str) -> Option<[u64; 4]> {
+    let mut readings = [0; 4];
+    for (reading, name) in readings.iter_mut().zip(COLUMNS) {
+        *reading = status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    }
+    Some(readings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readings;
+
+    #[test]
+    fn sizes_are_read_and_a_process_that_ended_has_none() {
+        let status =
+            "Name:\tobserver\nVmPeak:\t  9 kB\nVmRSS:\t  314696 kB\nRssAnon:\t  242196 kB\nRssFile:\t 72500 kB\nRssShmem:\t 0 kB\n";
+        assert_eq!(readings(status), Some([314_696, 242_196, 72_500, 0]));
+        assert_eq!(readings("Name:\tobserver\nState:\tZ (zombie)\n"), None);
+    }
 }
