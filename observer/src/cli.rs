@@ -156,6 +156,9 @@ pub struct Replay {
     /// Start paused
     #[arg(long)]
     pub paused: bool,
+    /// On the screen: begin again at the end, until q
+    #[arg(long = "loop", conflicts_with_all = ["json", "text"])]
+    pub repeat: bool,
     /// Rule set to show beside the kernel's own, may be given several times (fg-v4, 7.3, fg-v4,defer=oldest)
     #[arg(long, value_name = "RULES", value_parser = rules)]
     pub rules: Vec<Rules>,
@@ -246,6 +249,7 @@ mod tests {
             panic!()
         };
         assert_eq!((replay.speed, replay.rules.len(), replay.sizes.len()), (2.5, 2, 0));
+        assert!(matches!(parse("observer replay x --loop").unwrap().command, Some(Command::Replay(Replay { repeat: true, .. }))));
         let Some(Command::Replay(replay)) = parse("observer replay - --json --sizes 50%,75,100% --sizes 200%").unwrap().command else {
             panic!()
         };
@@ -270,6 +274,7 @@ mod tests {
             "observer replay x --speed NaN",
             "observer replay x --rules fg-v9",
             "observer replay x --json --text",
+            "observer replay x --json --loop",
             "observer replay x --sizes 0%",
             "observer replay x --sizes 50%,half",
             "observer live --sizes 50%",

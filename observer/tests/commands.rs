@@ -94,6 +94,7 @@ fn what_is_asked_wrongly_is_said() {
     assert_one_line(&run(&["replay", "/nonexistent/run.arrows"]), 1, "cannot open /nonexistent/run.arrows");
     assert_one_line(&run(&["replay", "/"]), 1, "/ is a directory");
     assert_eq!(run(&["replay"]).status.code(), Some(2));
+    assert_one_line(&run(&["replay", path(&recording()), "--loop"]), 2, "no terminal");
     assert_eq!(run(&["replay", "x", "--rules", "fg-v99"]).status.code(), Some(2));
     assert_eq!(run(&["record"]).status.code(), Some(2));
 }

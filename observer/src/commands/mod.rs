@@ -12,10 +12,11 @@ use anyhow::Result;
 
 use self::show::Show;
 use crate::cli::{Cli, Command};
-use crate::exit::Code;
+use crate::exit::{Code, Failure};
 use crate::privileges;
-use crate::replay::{Input, Inputs};
+use crate::replay::{Input, Inputs, Source as _};
 use crate::session::Session;
+use crate::session::frame::SourceKind;
 
 /// Sizes of what-if caches in summaries of recordings: the one observed.
 const OBSERVED_SIZE: [u32; 1] = [100];
@@ -39,7 +40,14 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             let source = inputs.read()?;
             let rules = if args.rules.is_empty() { Session::default_rules() } else { args.rules };
             let sizes = if args.sizes.is_empty() { OBSERVED_SIZE.to_vec() } else { args.sizes };
-            let show = Show { summary: args.summary, rules, sizes, speed: args.speed, paused: args.paused, ..Show::new(color) };
+            let (speed, paused, repeat) = (args.speed, args.paused, args.repeat);
+            let show = Show { summary: args.summary, rules, sizes, speed, paused, repeat, ..Show::new(color) };
+            if repeat && show.is_summary() {
+                return Err(Failure::new(Code::Usage, "--loop plays on a screen, and standard output is no terminal").into());
+            }
+            if repeat && source.kind() == SourceKind::Pipe {
+                return Err(Failure::new(Code::Usage, "--loop needs a file: what came through a pipe is gone").into());
+            }
             show.run(source)?
         }
     };

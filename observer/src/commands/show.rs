@@ -29,6 +29,8 @@ pub(super) struct Show {
     pub(super) speed: f64,
     /// Start of a replay.
     pub(super) paused: bool,
+    /// End of a replay.
+    pub(super) repeat: bool,
     /// A line the user should see.
     pub(super) note: String,
     /// End after so long.
@@ -41,7 +43,8 @@ impl Show {
     /// The defaults.
     pub(super) fn new(color: Color) -> Show {
         let (summary, rules) = (Summary::default(), Session::default_rules());
-        Show { summary, rules, sizes: Vec::new(), speed: 1.0, paused: false, note: String::new(), duration: None, color }
+        let (sizes, note) = (Vec::new(), String::new());
+        Show { summary, rules, sizes, speed: 1.0, paused: false, repeat: false, note, duration: None, color }
     }
 
     /// Whether it will be a summary.
@@ -82,7 +85,7 @@ impl Show {
             Color::Always => options.no_color = false,
             Color::Never => options.no_color = true,
         }
-        let pump = pump::Options { speed: self.speed, paused: self.paused, note: self.note };
+        let pump = pump::Options { speed: self.speed, paused: self.paused, repeat: self.repeat, note: self.note };
         let player = Player::start(Box::new(source), session, pump)?;
         let screen = tui::run(player.frames.clone(), player.controls.clone(), options);
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start the screen")?;

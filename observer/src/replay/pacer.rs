@@ -21,6 +21,11 @@ impl Pacer {
         self.anchor = Some((now, ts));
     }
 
+    /// Forgets what time it is: the next event sets it.
+    pub(super) fn clear(&mut self) {
+        self.anchor = None;
+    }
+
     /// Changes the speed from `now` and `ts` on. A speed that is none is ignored.
     pub(super) fn set_speed(&mut self, now: Instant, ts: Option<u64>, speed: f64) {
         if speed > 0.0 {

@@ -34,13 +34,15 @@ pub struct Options {
     pub speed: f64,
     /// Show the beginning and wait.
     pub paused: bool,
+    /// Begin again at the end, unless the source is a pipe or a kernel.
+    pub repeat: bool,
     /// A line that stays on the screen; empty for none.
     pub note: String,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { speed: 1.0, paused: false, note: String::new() }
+        Options { speed: 1.0, paused: false, repeat: false, note: String::new() }
     }
 }
 
@@ -70,7 +72,7 @@ impl Player {
         engine: impl Fn() -> E + Send + 'static,
         options: Options,
     ) -> Result<Player> {
-        let Options { speed, paused, note } = options;
+        let Options { speed, paused, repeat, note } = options;
         let notes = Notes::new(&note);
         let mut first = engine();
         first.note(notes.line());
@@ -79,6 +81,8 @@ impl Player {
         let paced = is_paced(source.kind());
         let pump = Pump {
             paused: paused && paced,
+            repeat: repeat && paced,
+            rounds: 0,
             paced,
             source,
             fresh: engine,
@@ -126,6 +130,10 @@ struct Pump<E, F> {
     /// Whether there is a pace to keep.
     paced: bool,
     paused: bool,
+    /// Whether the end is followed by the beginning.
+    repeat: bool,
+    /// Times it was played through.
+    rounds: u64,
     /// Event time to go to as fast as possible.
     goal: Option<u64>,
     /// The source has no more.
@@ -231,15 +239,35 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
             Seek::By(by) => self.playhead(Instant::now()).unwrap_or(start).saturating_add_signed(by).max(start),
         };
         if self.last_ts.is_some_and(|last| goal < last) && self.source.rewind()? {
-            self.engine = (self.fresh)();
-            self.notes = Notes::new(&self.note);
-            self.engine.note(self.notes.line());
-            self.queue.clear();
-            self.next = 0;
-            self.last_ts = None;
-            self.over = false;
+            self.begin();
         }
         self.goal = Some(goal);
+        Ok(())
+    }
+
+    /// The source was wound back.
+    fn begin(&mut self) {
+        self.engine = (self.fresh)();
+        self.notes = Notes::new(&self.note);
+        self.engine.note(self.notes.line());
+        self.queue.clear();
+        self.next = 0;
+        self.last_ts = None;
+        self.over = false;
+    }
+
+    /// Shows the end, and begins again. What has not a single event has no end either.
+    fn repeat(&mut self) -> Result<()> {
+        if self.last_ts.is_none() {
+            return Ok(());
+        }
+        self.publish();
+        if self.source.rewind()? {
+            self.begin();
+            self.rounds += 1;
+            self.goal = None;
+            self.pacer.clear();
+        }
         Ok(())
     }
 
@@ -251,6 +279,13 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
             self.tell(note);
         }
         self.changed |= self.over;
+        if self.over && self.repeat {
+            if self.queue.is_empty() {
+                return self.repeat();
+            }
+            // Once these are played it says so again.
+            self.over = false;
+        }
         Ok(())
     }
 
@@ -312,7 +347,8 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         }
         let mut frame = self.engine.frame();
         frame.source.total_ns = self.source.total_ns();
-        frame.source.ended = ended;
+        frame.source.ended = ended && !self.repeat;
+        frame.source.rounds = self.rounds;
         self.frames.send_replace(Arc::new(frame));
         self.publish_at = start + PUBLISH_EVERY.max(4 * start.elapsed());
     }

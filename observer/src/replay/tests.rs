@@ -42,6 +42,7 @@ impl Engine for Counter {
             lost_per_cpu: vec![],
             sample: 1,
             ended: false,
+            rounds: 0,
             table_evictions: 0,
         };
         Frame {
@@ -110,6 +111,43 @@ fn a_replay_as_fast_as_it_goes_shows_everything_and_then_waits() {
     assert_eq!((frame.source.events, frame.source.total_ns), (300, Some(29_900_000_000)));
     player.controls.try_send(Control::Quit).unwrap();
     assert_eq!(player.join().unwrap(), Played { damaged: false });
+}
+
+#[test]
+fn a_loop_shows_the_end_and_begins_again_until_told_otherwise() {
+    let player = Player::start(embedded(recording(30)), counter, Options { repeat: true, ..fast() }).unwrap();
+    let frame = await_frame(&player, |frame| frame.source.rounds >= 3);
+    assert!(!frame.source.ended && frame.source.events <= 300, "{:?}", frame.source);
+    // The end is seen in each round, however fast they go.
+    let rounds = frame.source.rounds;
+    await_frame(&player, |frame| frame.source.rounds > rounds && frame.source.events == 300);
+    player.controls.try_send(Control::Pause(true)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let paused = player.frames.borrow().source.clone();
+    std::thread::sleep(Duration::from_millis(100));
+    let still = player.frames.borrow().source.clone();
+    assert_eq!((still.rounds, still.events), (paused.rounds, paused.events));
+    player.controls.try_send(Control::Quit).unwrap();
+    assert_eq!(player.join().unwrap(), Played { damaged: false });
+}
+
+#[test]
+fn a_loop_keeps_its_pace_in_every_round() {
+    let options = Options { speed: 10.0, repeat: true, ..Options::default() };
+    let player = Player::start(embedded(recording(3)), counter, options).unwrap();
+    let start = Instant::now();
+    await_frame(&player, |frame| frame.source.rounds == 2);
+    // Twice 2.9 seconds, ten times as fast.
+    assert!(start.elapsed() >= Duration::from_millis(550), "{:?}", start.elapsed());
+}
+
+#[test]
+fn nothing_is_not_played_again_and_again() {
+    let player = Player::start(embedded(recording(0)), counter, Options { repeat: true, ..fast() }).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(player.frames.borrow().source.rounds, 0);
+    player.controls.try_send(Control::Quit).unwrap();
+    player.join().unwrap();
 }
 
 #[test]

@@ -140,6 +140,7 @@ pub(crate) fn recording() -> Frame {
             lost_per_cpu: vec![0, 0],
             sample: 1,
             ended: false,
+            rounds: 0,
             table_evictions: 0,
         },
         header: Arc::new(header()),

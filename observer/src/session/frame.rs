@@ -43,6 +43,8 @@ pub struct Source {
     pub sample: u32,
     /// No more events will come.
     pub ended: bool,
+    /// Times it was played through, where it begins again at its end.
+    pub rounds: u64,
     /// Entries evicted from observer's own bounded tables.
     pub table_evictions: u64,
 }

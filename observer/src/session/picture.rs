@@ -28,6 +28,7 @@ pub(super) fn draw(session: &Session) -> Frame {
             lost_per_cpu: session.lost.clone(),
             sample: session.sampling.one_in(),
             ended: session.ended,
+            rounds: 0,
             table_evictions: session.world.refused
                 + session.ghosts.forgotten
                 + session.free_run.as_ref().map_or(0, |free_run| free_run.refused),

@@ -43,6 +43,9 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
         let of = s.total_ns.map(|total| format!(" of {}", clock(total))).unwrap_or_default();
         what.push(Piece::new(1, format!("{}{of}", clock(s.duration_ns)), t.plain));
         what.push(Piece::new(4, format!("×{}", ctx.state.speed), t.plain));
+        if s.rounds > 0 {
+            what.push(Piece::new(5, format!("round {}", grouped(s.rounds + 1)), t.plain));
+        }
         if let Some(total) = s.total_ns.filter(|t| *t > 0) {
             what.push(Piece::new(9, progress(s.duration_ns, total, 20), t.dim));
         }
