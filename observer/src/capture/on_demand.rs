@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     capture::live::boottime,
-    kernel::frames::Frames,
+    kernel::{frames::Frames, size},
     stream::{
         counter_names::RECORDER,
         event::{Body, Event},
@@ -46,7 +46,7 @@ impl OnDemand {
         let table = vec![0; TABLE].into_boxed_slice().try_into().map_err(|_| anyhow!("no table for the sweep"))?;
         let page_bytes = frames.as_ref().map_or(0, |frames| frames.page_bytes);
         let census = load(ebpf, "census").and_then(|()| frames.map(Census::new));
-        let sweep = load(ebpf, "sweep").map(|()| Sweep::new(page_bytes));
+        let sweep = load(ebpf, "sweep").map(|()| Sweep::new(page_bytes, size::folios_to_follow()));
         let mut missing = Vec::new();
         for (name, why, without) in [
             ("census", census.as_ref().err(), "folios that were on the lists before observer came, until they are inserted again"),

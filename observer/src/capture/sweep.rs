@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use observer_common::{Known, Progress, SWAP_DEV, SWEEP_LEN, sample, sweep};
-use rustc_hash::FxHashMap;
 
+use crate::session::index::{Index, of_address};
 use crate::stream::event::{Body, Event, FolioEvent, Kind};
 use crate::stream::header::FlagLayout;
 
-/// Folios followed at most: 8 GiB of 4 KiB pages, 100 MB here.
+/// Folios followed at most: 8 GiB of 4 KiB pages, 120 MB here. A smaller machine has fewer.
 const MAX_FOLLOWED: usize = 1 << 21;
 
 /// All runs between two drains.
@@ -43,7 +43,9 @@ pub(super) struct Sweep {
     /// Bytes of a struct page, to find what a split made; 0 unknown.
     page_bytes: u64,
     followed: Vec<Known>,
-    index: FxHashMap<u64, u32>,
+    index: Index,
+    /// Folios followed at most.
+    most: usize,
     /// Something happened after which flags may have changed.
     due: bool,
     /// Place in the table, while a sweep runs.
@@ -60,14 +62,15 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Nothing followed yet.
-    pub(super) fn new(page_bytes: u64) -> Self {
+    /// Nothing followed yet, and no more than that at once.
+    pub(super) fn new(page_bytes: u64, most: usize) -> Self {
         Self {
             mask: u64::MAX,
             swapbacked: 0,
             page_bytes,
             followed: Vec::new(),
-            index: FxHashMap::default(),
+            index: Index::default(),
+            most: most.min(MAX_FOLLOWED),
             due: false,
             at: None,
             ended: Instant::now(),
@@ -95,7 +98,7 @@ impl Sweep {
             self.forget(event.folio);
             return;
         }
-        let at = self.index.get(&event.folio).map(|at| *at as usize);
+        let at = self.place(event.folio).map(|at| at as usize);
         if let Some(known) = at.and_then(|at| self.followed.get_mut(at)) {
             known.flags = event.flags;
         }
@@ -123,28 +126,36 @@ impl Sweep {
         }
         for part in 1..1_u64 << (order - first.order) {
             let folio = first.folio.wrapping_add((part << first.order) * self.page_bytes);
-            if !self.index.contains_key(&folio) {
+            if self.place(folio).is_none() {
                 self.follow(Known { folio, flags: Known::UNSEEN, ino: 0, index: 0, order: 0 });
             }
         }
         self.due = true;
     }
 
+    fn place(&self, folio: u64) -> Option<u32> {
+        self.index.find(of_address(folio), |at| self.followed[at as usize].folio == folio)
+    }
+
     fn follow(&mut self, known: Known) {
-        if self.followed.len() >= MAX_FOLLOWED {
+        if self.followed.len() >= self.most {
             self.refused += 1;
             return;
         }
-        self.index.insert(known.folio, u32::try_from(self.followed.len()).unwrap_or(u32::MAX));
+        self.index.put(of_address(known.folio), u32::try_from(self.followed.len()).unwrap_or(u32::MAX), |_| false);
         self.followed.push(known);
     }
 
     fn forget(&mut self, folio: u64) {
-        let Some(at) = self.index.remove(&folio) else { return };
-        let at = at as usize;
-        self.followed.swap_remove(at);
-        if let Some(moved) = self.followed.get(at) {
-            self.index.insert(moved.folio, u32::try_from(at).unwrap_or(u32::MAX));
+        let Some(at) = self.place(folio) else { return };
+        let hash = of_address(folio);
+        self.index.remove(hash, at);
+        let last = u32::try_from(self.followed.len()).unwrap_or(u32::MAX) - 1;
+        self.followed.swap_remove(at as usize);
+        if let Some(moved) = self.followed.get(at as usize) {
+            let hash = of_address(moved.folio);
+            self.index.remove(hash, last);
+            self.index.put(hash, at, |_| false);
         }
     }
 
@@ -244,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_came_is_asked_about_until_it_is_gone() {
-        let mut sweep = Sweep::new(64);
+        let mut sweep = Sweep::new(64, MAX_FOLLOWED);
         for folio in 1..=5 {
             sweep.saw(&event(Kind::Insert, folio * 64, folio, 0));
         }
@@ -265,8 +276,26 @@ mod tests {
     }
 
     #[test]
+    fn a_full_table_refuses_and_counts_until_someone_goes() {
+        let mut sweep = Sweep::new(64, 100);
+        for folio in 1..=250 {
+            sweep.saw(&event(Kind::Insert, folio * 64, folio, 0));
+        }
+        assert_eq!((sweep.followed.len(), sweep.index.len(), sweep.refused), (100, 100, 150));
+        for folio in (1..=100).rev().step_by(2) {
+            sweep.saw(&event(Kind::Evict, folio * 64, folio, 0));
+            sweep.saw(&event(Kind::Insert, (1000 + folio) * 64, folio, 0));
+        }
+        assert_eq!((sweep.followed.len(), sweep.index.len(), sweep.refused), (100, 100, 150));
+        let mut asked: Vec<u64> = swept(&mut sweep).iter().map(|known| known.folio / 64).collect();
+        asked.sort_unstable();
+        let expected: Vec<u64> = (1..100).step_by(2).chain((1002..=1100).step_by(2)).collect();
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
     fn sweeps_are_apart_and_only_on_occasion() {
-        let mut sweep = Sweep::new(64);
+        let mut sweep = Sweep::new(64, MAX_FOLLOWED);
         sweep.saw(&event(Kind::Insert, 64, 1, 0));
         let mut runs = 0;
         let mut count = |sweep: &mut Sweep| {
@@ -288,7 +317,7 @@ mod tests {
 
     #[test]
     fn what_a_split_made_is_looked_for_once() {
-        let mut sweep = Sweep::new(64);
+        let mut sweep = Sweep::new(64, MAX_FOLLOWED);
         sweep.saw(&event(Kind::Insert, 0x10000, 8, 2));
         sweep.saw(&event(Kind::Sweep, 0x10000, 8, 0));
         let asked: Vec<u64> = swept(&mut sweep).iter().map(|known| known.folio).collect();

@@ -10,11 +10,12 @@ use tokio::time::timeout;
 use super::code;
 use crate::cli::{Color, Summary};
 use crate::exit::{Code, say};
+use crate::kernel::size;
 use crate::model::rules::Rules;
 use crate::record::signals::Signals;
 use crate::replay::{Player, Source, offscreen, pump};
 use crate::session::Session;
-use crate::session::frame::Frame;
+use crate::session::frame::{Frame, SourceKind};
 use crate::{report, tui};
 
 /// How to show.
@@ -58,6 +59,9 @@ impl Show {
         let sizes = self.sizes.clone();
         let session = move || {
             let mut session = Session::new(header.clone(), kind, name.clone(), rules.clone());
+            if kind == SourceKind::Live {
+                session.track_at_most(size::folios_to_follow());
+            }
             session.what_if(&sizes);
             session
         };

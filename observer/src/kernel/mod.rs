@@ -7,6 +7,7 @@ pub mod frames;
 pub mod hooks;
 pub mod layout;
 pub mod own_rules;
+pub mod size;
 #[cfg(test)]
 mod stored_tests;
 pub mod symbols;

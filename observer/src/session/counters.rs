@@ -16,6 +16,8 @@ pub(crate) struct Counters {
     /// By cgroup and name: first and last value.
     pub(crate) readings: BTreeMap<(u64, String), (u64, u64)>,
     lruvecs: FxHashMap<u64, u32>,
+    /// Counters and addresses that found no room.
+    pub(crate) refused: u64,
 }
 
 impl Counters {
@@ -25,6 +27,8 @@ impl Counters {
             reading.1 = value;
         } else if self.readings.len() < MAX_COUNTERS {
             self.readings.insert((cgroup, name.to_owned()), (value, value));
+        } else {
+            self.refused += 1;
         }
     }
 
@@ -32,6 +36,8 @@ impl Counters {
     pub(crate) fn lruvec_is(&mut self, address: u64, index: u32) {
         if self.lruvecs.len() < MAX_ADDRESSES || self.lruvecs.contains_key(&address) {
             self.lruvecs.insert(address, index);
+        } else {
+            self.refused += 1;
         }
     }
 

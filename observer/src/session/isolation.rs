@@ -34,8 +34,10 @@ impl Session {
             });
         }
         // It goes back at the end of the same batch: by the clock of now, whenever it is seen again.
-        if self.isolated.len() < MAX_ISOLATED {
+        if self.isolated.len() < MAX_ISOLATED || self.isolated.contains_key(&moment.slot) {
             self.isolated.insert(moment.slot, window);
+        } else {
+            self.world.refused += 1;
         }
     }
 

@@ -4,13 +4,17 @@
 //! set is scored event by event and then takes what was seen, so that each score is one prediction; the others go their
 //! own way and are compared.
 
+#[cfg(test)]
+mod bounds_tests;
 pub mod calibration;
 pub mod clock;
 mod counters;
 pub mod decode;
 mod feed;
+pub(crate) mod files;
 pub mod frame;
 mod ghosts;
+pub(crate) mod index;
 mod isolation;
 mod nested;
 mod observed;
@@ -64,6 +68,9 @@ pub const DEFAULT_RULES: [&str; 5] = ["fg-v4", "fg-v3", "7.3", "6.18", "6.12"];
 
 /// Rule sets at most (the bits of a folio's promotion record).
 pub const MAX_RULES: usize = 15;
+
+/// Evictions remembered at most, unless less is asked for: half as many as folios tracked.
+const MAX_GHOSTS: usize = world::MAX_FOLIOS / 2;
 
 /// Consumes events, gives pictures.
 pub struct Session {
@@ -150,7 +157,7 @@ impl Session {
             actual: Vec::new(),
             actual_sides: Vec::new(),
             tally: Tally::default(),
-            ghosts: Ghosts::default(),
+            ghosts: Ghosts::new(rules_in_all, MAX_GHOSTS),
             isolated: FxHashMap::default(),
             arrivals: FxHashMap::default(),
             counters: Counters::default(),
@@ -177,6 +184,12 @@ impl Session {
         let header = &self.header;
         self.free_run =
             (!percents.is_empty()).then(|| Box::new(FreeRun::new(rules, percents, header.sample, header.page_size, header.cpus)));
+    }
+
+    /// Tracks no more folios than that at once, and remembers no more evictions. To be said before the first event.
+    pub fn track_at_most(&mut self, folios: usize) {
+        self.world.track_at_most(folios);
+        self.ghosts = Ghosts::new(self.rules.len(), folios.min(MAX_GHOSTS));
     }
 
     /// Does what was put off until more is known: no more will be.
@@ -222,7 +235,8 @@ impl Session {
             Body::FileName { dev, ino, name } => {
                 let lruvec = self.world.lruvec_of(0, 0, 0);
                 self.grow_lruvecs(lruvec);
-                self.world.name_file(*dev, *ino, name, lruvec);
+                self.world.files.name(*dev, *ino, name, lruvec);
+                self.begin_files_anew();
             }
             Body::CgroupName { cgroup, name } => self.world.name_cgroup(*cgroup, name),
             Body::Lost { cpu, count } => self.lose(*cpu, *count),
@@ -296,6 +310,13 @@ impl Session {
             for set in &mut self.rules {
                 set.sides[lruvec as usize].fold(kind == 1, from, to);
             }
+        }
+    }
+
+    /// What is counted by file begins anew where an entry has become another file's.
+    fn begin_files_anew(&mut self) {
+        if let Some(file) = self.world.files.take_reused() {
+            self.rules.iter_mut().for_each(|set| set.forget_file(file));
         }
     }
 

@@ -44,7 +44,7 @@ impl Session {
         }
         if let Some(aging) = self.access_explains(moment, &predicted) {
             let folio = *self.world.folio(moment.slot);
-            self.world.file_mut(folio.file).accesses += 1;
+            self.world.files.file_mut(folio.file).accesses += 1;
             self.tell_of(&folio, Told::Touch);
             for set in 0..self.rules.len() {
                 self.step(set, moment, move |rules, state, moment| rules.walk(state, &moment.seen.traits, moment.window.as_ref(), aging));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::{
     session::{
         Session,
+        files::File,
         frame::{Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, MAX_FILES, RuleFrame, RuleSampling, SamplingFrame, Source},
         side::SideCount,
         windows::WINDOW_NS,
-        world::File,
     },
     stream::{counter_names::LIMIT, header::Lru},
 };
@@ -30,6 +30,8 @@ pub(super) fn draw(session: &Session) -> Frame {
             ended: session.ended,
             rounds: 0,
             table_evictions: session.world.refused
+                + session.world.files.forgotten
+                + session.counters.refused
                 + session.ghosts.forgotten
                 + session.free_run.as_ref().map_or(0, |free_run| free_run.refused),
         },
@@ -154,7 +156,8 @@ fn by_age(pages: [[u32; 2]; 4], max_seq: u64, window: Option<crate::model::Windo
 fn files(session: &Session) -> Vec<FileFrame> {
     let mut order: Vec<(u64, usize)> = session
         .world
-        .files()
+        .files
+        .all()
         .iter()
         .enumerate()
         .filter_map(|(index, file)| {
@@ -171,10 +174,10 @@ fn files(session: &Session) -> Vec<FileFrame> {
     order
         .into_iter()
         .map(|(_, index)| {
-            let file = &session.world.files()[index];
+            let file = &session.world.files.all()[index];
             let lruvec = session.world.lruvec(file.lruvec);
             FileFrame {
-                key: index as u64,
+                key: file.serial,
                 name: name(file),
                 cgroup: session.world.cgroup_name(lruvec.cgroup),
                 lruvec: u64::from(file.lruvec),

@@ -67,6 +67,13 @@ impl RuleSet {
         }
     }
 
+    /// A file's number is another's now.
+    pub(crate) fn forget_file(&mut self, file: u32) {
+        if let Some(divergence) = self.files.get_mut(file as usize) {
+            *divergence = FileDivergence::default();
+        }
+    }
+
     /// Makes room for a lruvec.
     pub fn grow_lruvecs(&mut self, lruvec: u32) {
         if self.sides.len() <= lruvec as usize {

@@ -98,7 +98,7 @@ impl Session {
         let mut index = first;
         if kind == Kind::ReadRange {
             // The folio in which the previous read ended is not marked again (spec 3.1; there by open file, here by file).
-            let previous = self.world.last_read(dev, ino, last);
+            let previous = self.world.files.last_read(dev, ino, last);
             if let Some(slot) = self.world.slot_of(dev, ino, first) {
                 let folio = self.world.folio(slot);
                 let end = folio.identity.index + u64::from(folio.pages());
@@ -114,7 +114,7 @@ impl Session {
             };
             let folio = *self.world.folio(slot);
             index = (folio.identity.index + u64::from(folio.pages())).max(index + 1);
-            self.world.file_mut(folio.file).accesses += 1;
+            self.world.files.file_mut(folio.file).accesses += 1;
             if self.free_run.is_some() {
                 self.tell_range(kind, &folio);
             }
@@ -167,7 +167,8 @@ impl Session {
     fn begin(&mut self, event: &FolioEvent, identity: Identity, home: &crate::stream::event::Home) -> Option<Slot> {
         let lruvec = self.world.home(home);
         self.grow_lruvecs(lruvec);
-        let file = self.world.file_of(&identity, home.cgroup, lruvec);
+        let file = self.world.files.of(&identity, home.cgroup, lruvec);
+        self.begin_files_anew();
         let folio = Folio {
             address: event.folio,
             identity,
@@ -360,7 +361,7 @@ impl Session {
     fn on_access(&mut self, moment: &Moment, effect: impl Fn(&RuleSet, &mut FolioState, &Moment) -> u32 + Copy) {
         self.score(moment);
         let file = self.world.folio(moment.slot).file;
-        self.world.file_mut(file).accesses += 1;
+        self.world.files.file_mut(file).accesses += 1;
         for set in 0..self.rules.len() {
             self.step(set, moment, effect);
         }

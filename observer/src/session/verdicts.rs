@@ -77,13 +77,17 @@ impl Session {
             return;
         }
         let by_swap = event.identity.is_some_and(|identity| identity.dev == SWAP_DEV);
-        if !file && !by_swap && self.arrivals.len() < MAX_ARRIVALS {
+        if !file && !by_swap {
             let memalloc = event.aux & task::MEMALLOC != 0;
-            self.arrivals.insert(moment.slot, Arrival { in_fault, memalloc, window: moment.window });
+            if self.arrivals.len() < MAX_ARRIVALS || self.arrivals.contains_key(&moment.slot) {
+                self.arrivals.insert(moment.slot, Arrival { in_fault, memalloc, window: moment.window });
+            } else {
+                self.world.refused += 1;
+            }
         }
         let pages = u64::from(folio.pages());
         self.world.lruvec_mut(folio.lruvec).refaults += pages;
-        self.world.file_mut(folio.file).refaults += pages;
+        self.world.files.file_mut(folio.file).refaults += pages;
         self.tell_refault(&folio);
         self.sample(moment.slot, Of::Refaulted, pages);
         // Estimates are of what any sample could tell, whatever the rate was when.
@@ -92,7 +96,7 @@ impl Session {
         if self.may_return(&folio) {
             self.sampling.traced += pages;
         } else {
-            self.world.file_mut(folio.file).untraced += pages;
+            self.world.files.file_mut(folio.file).untraced += pages;
         }
         for set in 0..self.rules.len() {
             let memory = memories.as_ref().and_then(|memories| memories.get(set)).copied();
@@ -158,9 +162,9 @@ impl Session {
         self.sample(moment.slot, Of::Evicted, pages);
         self.tell_eviction(&folio);
         self.world.lruvec_mut(folio.lruvec).evictions += pages;
-        self.world.file_mut(folio.file).evictions += pages;
+        self.world.files.file_mut(folio.file).evictions += pages;
         if let Some(identity) = survives(event, &folio.identity).filter(|_| self.may_return(&folio)) {
-            self.ghosts.put(identity, memories.into_boxed_slice());
+            self.ghosts.put(identity, memories);
         }
         self.end_residency(moment.slot);
     }

@@ -12,6 +12,9 @@ pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
 /// A gap this long in event time starts afresh instead of filling the graph with empty windows.
 const MAX_EMPTY: u64 = 60;
 
+/// Promotions noted before the window's cells are counted early: a stream whose time stands still would add to them for ever.
+const MAX_PROMOTED: usize = 1 << 20;
+
 /// The current window.
 #[derive(Debug)]
 pub(crate) struct Windows {
@@ -99,6 +102,9 @@ impl Session {
 
     /// Notes a promotion by the kernel (`None`) or by a rule set.
     pub(crate) fn promoted(&mut self, slot: Slot, by: Option<usize>) {
+        if self.windows.promoted.len() >= MAX_PROMOTED {
+            self.close_cells();
+        }
         let folio = self.world.folio_mut(slot);
         let bit = by.map_or(1, |index| 2 << index);
         if folio.promoted == 0 {

@@ -4,16 +4,22 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    session::clock::Lruvec,
+    session::{
+        clock::Lruvec,
+        files::Files,
+        index::{Index, of_address, of_identity},
+    },
     stream::event::{Home, Identity},
 };
 
-/// Folios tracked at once: 16 GiB of 4 KiB pages.
-const MAX_FOLIOS: usize = 1 << 22;
+/// Folios tracked at once, unless less is asked for: 16 GiB of 4 KiB pages.
+pub(crate) const MAX_FOLIOS: usize = 1 << 22;
 
-/// Files and lruvecs remembered.
-const MAX_FILES: usize = 1 << 16;
+/// Lruvecs remembered: 10 KB each with six rule sets.
 const MAX_LRUVECS: usize = 1 << 12;
+
+/// Names of cgroups remembered.
+const MAX_NAMES: usize = 1 << 16;
 
 /// Index of a folio in every per-folio table.
 pub(crate) type Slot = u32;
@@ -51,33 +57,6 @@ impl Folio {
     }
 }
 
-/// A file, or the anonymous memory of a cgroup.
-#[derive(Clone, Debug)]
-pub(crate) struct File {
-    /// Device (0 for anon).
-    pub(crate) dev: u32,
-    /// Inode number (the cgroup's id for anon).
-    pub(crate) ino: u64,
-    /// Path, when told.
-    pub(crate) name: Option<String>,
-    /// Anonymous memory.
-    pub(crate) anon: bool,
-    /// Lruvec of its latest folio.
-    pub(crate) lruvec: u32,
-    /// Tracked pages.
-    pub(crate) pages: u64,
-    /// Accesses seen.
-    pub(crate) accesses: u64,
-    /// Pages evicted.
-    pub(crate) evictions: u64,
-    /// Pages refaulted.
-    pub(crate) refaults: u64,
-    /// Of those, pages whose eviction a sample does not hold.
-    pub(crate) untraced: u64,
-    /// Page in which the latest read ended, where reads are known by range.
-    last_read: Option<u64>,
-}
-
 /// Whether this names anonymous memory: an anon_vma's address with bit 0 set.
 pub(crate) fn is_anon(identity: &Identity) -> bool {
     identity.dev == 0 && identity.ino & 3 != 0
@@ -86,26 +65,32 @@ pub(crate) fn is_anon(identity: &Identity) -> bool {
 /// The tables.
 #[derive(Debug, Default)]
 pub(crate) struct World {
-    by_address: FxHashMap<u64, Slot>,
+    /// Folios tracked at most.
+    most: usize,
+    by_address: Index,
     /// Where accesses name file and index only; kept when [`World::index_by_identity`] is set.
-    by_identity: FxHashMap<Identity, Slot>,
+    by_identity: Index,
     /// Whether identities are looked up.
     index_by_identity: bool,
     folios: Vec<Folio>,
     free: Vec<Slot>,
-    files: Vec<File>,
-    file_index: FxHashMap<(u32, u64), u32>,
+    pub(crate) files: Files,
     lruvecs: Vec<Lruvec>,
     lruvec_index: FxHashMap<(u64, u8), u32>,
     cgroup_names: FxHashMap<u64, String>,
-    /// Folios, files and lruvecs that found their table full.
+    /// Folios, lruvecs and names that found their table full.
     pub(crate) refused: u64,
 }
 
 impl World {
     /// Empty; with `index_by_identity` folios are also found by file and page.
     pub(crate) fn new(index_by_identity: bool) -> Self {
-        Self { index_by_identity, ..Self::default() }
+        Self { index_by_identity, most: MAX_FOLIOS, ..Self::default() }
+    }
+
+    /// Tracks no more folios than that at once.
+    pub(crate) fn track_at_most(&mut self, folios: usize) {
+        self.most = folios.min(MAX_FOLIOS);
     }
 
     /// The slots of all living folios.
@@ -115,7 +100,7 @@ impl World {
 
     /// The slot of a living folio.
     pub(crate) fn slot(&self, address: u64) -> Option<Slot> {
-        self.by_address.get(&address).copied()
+        self.by_address.find(of_address(address), |slot| self.folios[slot as usize].address == address)
     }
 
     /// The slot that holds a page of a file: its own folio, or a large one around it.
@@ -123,14 +108,43 @@ impl World {
         const MAX_ORDER: u32 = 11;
         (0..=MAX_ORDER).find_map(|order| {
             let head = index & !((1 << order) - 1);
-            let slot = *self.by_identity.get(&Identity { dev, ino, index: head })?;
+            let slot = self.identified(&Identity { dev, ino, index: head })?;
             (index - head < u64::from(self.folios[slot as usize].pages())).then_some(slot)
         })
+    }
+
+    fn identified(&self, identity: &Identity) -> Option<Slot> {
+        self.by_identity.find(of_identity(identity), |slot| self.folios[slot as usize].identity == *identity)
+    }
+
+    fn index_identity(&mut self, slot: Slot) {
+        if self.index_by_identity {
+            let (folios, identity) = (&self.folios, self.folios[slot as usize].identity);
+            self.by_identity.put(of_identity(&identity), slot, |other| folios[other as usize].identity == identity);
+        }
     }
 
     /// A folio.
     pub(crate) fn folio(&self, slot: Slot) -> &Folio {
         &self.folios[slot as usize]
+    }
+
+    /// Folios tracked.
+    #[cfg(test)]
+    pub(crate) fn tracked(&self) -> usize {
+        self.by_address.len()
+    }
+
+    /// Of those, how many are found by file and page.
+    #[cfg(test)]
+    pub(crate) fn identities(&self) -> usize {
+        self.by_identity.len()
+    }
+
+    /// Slots in use and free.
+    #[cfg(test)]
+    pub(crate) fn slots(&self) -> usize {
+        self.folios.len()
     }
 
     /// A folio, to change.
@@ -140,7 +154,7 @@ impl World {
 
     /// Begins a residency; `None` when the table is full.
     pub(crate) fn begin(&mut self, folio: Folio) -> Option<Slot> {
-        if self.by_address.len() >= MAX_FOLIOS {
+        if self.by_address.len() >= self.most {
             self.refused += 1;
             return None;
         }
@@ -154,20 +168,19 @@ impl World {
                 Slot::try_from(self.folios.len() - 1).ok()?
             }
         };
-        self.by_address.insert(folio.address, slot);
-        if self.index_by_identity {
-            self.by_identity.insert(folio.identity, slot);
-        }
-        self.files[folio.file as usize].pages += u64::from(folio.pages());
+        let folios = &self.folios;
+        self.by_address.put(of_address(folio.address), slot, |other| folios[other as usize].address == folio.address);
+        self.index_identity(slot);
+        self.files.arrives(folio.file, folio.pages());
         Some(slot)
     }
 
     /// A folio whose identity was not known at its birth has one now.
     pub(crate) fn identify(&mut self, slot: Slot, identity: Identity) {
+        // What it was known by before would lead to it for ever.
+        self.by_identity.remove(of_identity(&self.folios[slot as usize].identity), slot);
         self.folios[slot as usize].identity = identity;
-        if self.index_by_identity {
-            self.by_identity.insert(identity, slot);
-        }
+        self.index_identity(slot);
     }
 
     /// A folio has another size now.
@@ -175,19 +188,16 @@ impl World {
         let folio = &mut self.folios[slot as usize];
         let before = u64::from(folio.pages());
         folio.order = order;
-        let file = &mut self.files[folio.file as usize];
+        let file = self.files.file_mut(folio.file);
         file.pages = (file.pages + u64::from(folio.pages())).saturating_sub(before);
     }
 
     /// Ends a residency.
     pub(crate) fn end(&mut self, slot: Slot) {
         let folio = self.folios[slot as usize];
-        self.by_address.remove(&folio.address);
-        if self.by_identity.get(&folio.identity) == Some(&slot) {
-            self.by_identity.remove(&folio.identity);
-        }
-        let file = &mut self.files[folio.file as usize];
-        file.pages = file.pages.saturating_sub(u64::from(folio.pages()));
+        self.by_address.remove(of_address(folio.address), slot);
+        self.by_identity.remove(of_identity(&folio.identity), slot);
+        self.files.leaves(folio.file, folio.pages());
         self.free.push(slot);
     }
 
@@ -229,64 +239,9 @@ impl World {
         &self.lruvecs
     }
 
-    /// The file of an identity; anonymous memory is one "file" per cgroup.
-    pub(crate) fn file_of(&mut self, identity: &Identity, cgroup: u64, lruvec: u32) -> u32 {
-        // Or no mapping at all, which a swap entry's folio has not either.
-        let anon = is_anon(identity) || identity.ino == 0;
-        let key = if anon { (u32::MAX, cgroup) } else { (identity.dev, identity.ino) };
-        if let Some(index) = self.file_index.get(&key) {
-            self.files[*index as usize].lruvec = lruvec;
-            return *index;
-        }
-        if self.files.len() >= MAX_FILES {
-            self.refused += 1;
-            return u32::try_from(MAX_FILES - 1).unwrap_or(0);
-        }
-        self.files.push(File {
-            dev: if anon { 0 } else { identity.dev },
-            ino: key.1,
-            name: None,
-            anon,
-            lruvec,
-            pages: 0,
-            accesses: 0,
-            evictions: 0,
-            refaults: 0,
-            untraced: 0,
-            last_read: None,
-        });
-        let index = u32::try_from(self.files.len() - 1).unwrap_or(0);
-        self.file_index.insert(key, index);
-        index
-    }
-
-    /// Page in which the previous read of a file ended; this one ends in `last`.
-    pub(crate) fn last_read(&mut self, dev: u32, ino: u64, last: u64) -> Option<u64> {
-        let index = *self.file_index.get(&(dev, ino))?;
-        self.files[index as usize].last_read.replace(last)
-    }
-
-    /// All files.
-    pub(crate) fn files(&self) -> &[File] {
-        &self.files
-    }
-
-    /// A file, to change.
-    pub(crate) fn file_mut(&mut self, index: u32) -> &mut File {
-        &mut self.files[index as usize]
-    }
-
-    /// A file's path was told; `lruvec` stands for a home that nothing was heard of yet.
-    pub(crate) fn name_file(&mut self, dev: u32, ino: u64, name: &str, lruvec: u32) {
-        // Told again of a file that has a home, it keeps that.
-        let known = self.file_index.get(&(dev, ino)).copied();
-        let index = known.unwrap_or_else(|| self.file_of(&Identity { dev, ino, index: 0 }, 0, lruvec));
-        self.files[index as usize].name = Some(name.to_owned());
-    }
-
     /// A cgroup's path was told.
     pub(crate) fn name_cgroup(&mut self, cgroup: u64, name: &str) {
-        if self.cgroup_names.len() < MAX_FILES {
+        if self.cgroup_names.len() < MAX_NAMES || self.cgroup_names.contains_key(&cgroup) {
             self.cgroup_names.insert(cgroup, name.to_owned());
         } else {
             self.refused += 1;
