@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// How long it may grow before it counts.
     #[arg(long, default_value = "2m", value_name = "TIME", value_parser = parse_time)]
     warm_up: Duration,
+    /// Compare the peaks of periods this long, instead of the samples: for a program that begins again from time to time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    peaks: Option<Duration>,
     /// How far apart sizes may lie after that, in per cent of the smallest.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     within: f64,
@@ -70,8 +73,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let apart = (most - least) as f64 * 100.0 / *least as f64;
     println!(
-        "{} samples after {} s of warm-up, {} s in all: {least} to {most} KiB resident, {apart:.1} % apart",
+        "{} {} after {} s of warm-up, {} s in all: {least} to {most} KiB resident, {apart:.1} % apart",
         sizes.len(),
+        args.peaks.map_or("samples".to_owned(), |period| format!("peaks of {} s", period.as_secs())),
         args.warm_up.as_secs(),
         ended_after.as_secs(),
     );
@@ -88,7 +92,7 @@ fn start(program: &str, words: &[String]) -> Result<Child> {
 }
 
 struct Watched {
-    /// KiB resident, every second after the warm-up.
+    /// KiB resident, every second after the warm-up, or peaks.
     sizes: Vec<u64>,
     ended_after: Duration,
 }
@@ -97,6 +101,7 @@ fn watch(args: &Args, pid: i32, mut child: Option<&mut Child>, log: &mut Option<
     let status = format!("/proc/{pid}/status");
     let start = Instant::now();
     let mut sizes = Vec::new();
+    let mut period = None;
     for second in 0_u32.. {
         let at = start.elapsed();
         if at >= args.time || child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None))) {
@@ -109,7 +114,19 @@ fn watch(args: &Args, pid: i32, mut child: Option<&mut Child>, log: &mut Option<
             writeln!(log, "{:.1},{resident},{anon},{file},{shared}", at.as_secs_f64())?;
             log.flush()?;
         }
-        if at >= args.warm_up {
+        if at >= args.warm_up
+            && let Some(length) = args.peaks
+        {
+            let over = period.is_some_and(|since: Duration| at - since >= length);
+            if over {
+                sizes.extend(fs::read_to_string(&status).ok().as_deref().and_then(|status| reading(status, "VmHWM:")));
+            }
+            if over || period.is_none() {
+                period = Some(at);
+                // The kernel counts the peak from now on (proc_pid_clear_refs(5)).
+                fs::write(format!("/proc/{pid}/clear_refs"), "5").context("cannot reset the peak")?;
+            }
+        } else if at >= args.warm_up {
             sizes.push(readings[0]);
         }
         thread::sleep(Duration::from_secs(u64::from(second) + 1).saturating_sub(start.elapsed()));
@@ -119,11 +136,13 @@ fn watch(args: &Args, pid: i32, mut child: Option<&mut Child>, log: &mut Option<
 
 /// KiB of each column.
 fn readings(status: &str) -> Option<[u64; 4]> {
-    let mut readings = [0; 4];
-    for (reading, name) in readings.iter_mut().zip(COLUMNS) {
-        *reading = status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    }
-    Some(readings)
+    let [resident, anon, file, shared] = COLUMNS.map(|name| reading(status, name));
+    Some([resident?, anon?, file?, shared?])
+}
+
+/// KiB of one.
+fn reading(status: &str, name: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 #[cfg(test)]
