@@ -42,7 +42,8 @@ pub(super) fn draw(ctx: &Ctx<'_>, pen: &mut Pen<'_>) {
     if seekable(ctx.frame) {
         let of = s.total_ns.map(|total| format!(" of {}", clock(total))).unwrap_or_default();
         what.push(Piece::new(1, format!("{}{of}", clock(s.duration_ns)), t.plain));
-        what.push(Piece::new(4, format!("×{}", ctx.state.speed), t.plain));
+        let speed = Some(ctx.state.speed).filter(|speed| speed.is_finite()).map_or("max".to_owned(), |speed| speed.to_string());
+        what.push(Piece::new(4, format!("×{speed}"), t.plain));
         if s.rounds > 0 {
             what.push(Piece::new(5, format!("round {}", grouped(s.rounds + 1)), t.plain));
         }
