@@ -44,6 +44,11 @@ impl Index {
         self.taken
     }
 
+    /// All entries, in no order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        self.places.iter().map(|place| place.entry).filter(|entry| *entry != FREE)
+    }
+
     fn mask(&self) -> usize {
         self.places.len().wrapping_sub(1)
     }

@@ -3,6 +3,8 @@
 //! Lock step (design.md): every rule set sees the same events, the kernel's clock and the kernel's residency. The own rule
 //! set is scored event by event and then takes what was seen, so that each score is one prediction; the others go their
 //! own way and are compared.
+//!
+#![doc = include_str!("memory.md")]
 
 #[cfg(test)]
 mod bounds_tests;

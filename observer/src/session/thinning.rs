@@ -22,7 +22,7 @@ impl Session {
         if one_in <= self.sampling.one_in() {
             return;
         }
-        let out: Vec<Slot> = self.world.slots().filter(|slot| !sample::keeps(unit(self.world.folio(*slot)), one_in)).collect();
+        let out: Vec<Slot> = self.world.all().filter(|slot| !sample::keeps(unit(self.world.folio(*slot)), one_in)).collect();
         for slot in out {
             self.end_residency(slot);
         }

@@ -93,9 +93,9 @@ impl World {
         self.most = folios.min(MAX_FOLIOS);
     }
 
-    /// The slots of all living folios.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.by_address.values().copied()
+    /// All folios tracked.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.by_address.entries()
     }
 
     /// The slot of a living folio.
