@@ -5,6 +5,7 @@ pub mod cli;
 pub mod commands;
 pub mod doctor;
 pub mod exit;
+mod index;
 pub mod kernel;
 pub mod model;
 pub mod privileges;

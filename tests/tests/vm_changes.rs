@@ -191,7 +191,7 @@ fn fewer_folios_are_observed_where_the_ring_overflows() {
     let changes = few["sampling"]["changes"].as_array().unwrap();
     let last = changes.last().map(|change| number(&change["one_in"]));
     assert!(last.is_some_and(|one_in| one_in >= 4) && last == few["source"]["sampling"].as_u64(), "{changes:?}");
-    assert!(few["source"]["note"].as_str().unwrap().contains("events came too fast"), "{}", few["source"]);
+    assert!(few["source"]["note"].as_str().unwrap().contains("events or folios were too many"), "{}", few["source"]);
     let said = fs::read_to_string(out.path().join("said")).unwrap();
     assert!(said.contains("is observed from now on"), "{said}");
     // Who stays in the sample is followed as before, between losses.

@@ -220,6 +220,7 @@ impl Live {
         }
         self.cost.read(boottime(), out);
         // Losses first: they happened before what is still in the ring was taken out.
+        let refused = self.on_demand.refused();
         let mut drain = Drain { lost: self.losses(out)?, ..Drain::default() };
         let more = loop {
             if out.len() - before >= MAX_BATCH {
@@ -236,6 +237,7 @@ impl Live {
         if more {
             drain.lag = out.last().map(|event| Duration::from_nanos(boottime().saturating_sub(event.ts)));
         }
+        drain.full = self.on_demand.refused() > refused;
         self.sample(&drain, out)?;
         if !more {
             self.warnings.collect();
@@ -252,9 +254,9 @@ impl Live {
         out.push(Event { ts, cpu: 0, body: Body::Counter { cgroup: 0, name: SAMPLE.to_owned(), value: u64::from(one_in) } });
         self.sampler.keep_fewer()?;
         self.on_demand.keep_fewer(one_in);
+        let why = if drain.full { "there are more folios than can be followed" } else { "events come faster than they can be taken" };
         self.notes.push(format!(
-            "events come faster than they can be taken: one folio in {one_in} is observed from now on (--cgroup narrows it down, \
-             --ring bridges bursts, --sample 1/1 keeps all and loses events)"
+            "{why}: one folio in {one_in} is observed from now on (--cgroup narrows it down, --sample 1/1 keeps what fits and counts the rest)"
         ));
         Ok(())
     }

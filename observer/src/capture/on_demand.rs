@@ -82,6 +82,11 @@ impl OnDemand {
         }
     }
 
+    /// Folios that found the table of those that are swept full, so far.
+    pub(super) fn refused(&self) -> u64 {
+        self.sweep.as_ref().map_or(0, |sweep| sweep.refused)
+    }
+
     /// One in this many folios is observed from now on.
     pub(super) fn keep_fewer(&mut self, one_in: u32) {
         if let Some(sweep) = &mut self.sweep {

@@ -2,7 +2,8 @@
 //!
 //! Automatic sampling begins with all folios. Events that come faster than they are taken show in the ring: it overflows, or
 //! more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or one in four
-//! where events were lost. Samples are nested, so that who stays has a whole history; the rate never rises
+//! where events were lost. The same when there are more folios than observer has room for: a sample is chosen fairly, a full
+//! table keeps who came first. Samples are nested, so that who stays has a whole history; the rate never rises
 //! again, since who was left out has none.
 
 use std::time::{Duration, Instant};
@@ -74,6 +75,8 @@ pub(super) struct Drain {
     pub(super) bytes: u64,
     /// Events lost since the drain before.
     pub(super) lost: u64,
+    /// Folios were met that found the table of followed folios full.
+    pub(super) full: bool,
     /// Age of the last event taken, where the ring was not found empty after it.
     pub(super) lag: Option<Duration>,
 }
@@ -105,12 +108,13 @@ impl Load {
         if drain.lag.is_none() {
             (self.empty, self.taken) = (now, 0);
         }
-        let factor = match (drain.lost > 0, behind) {
+        let settled = now.duration_since(self.changed) >= SETTLE;
+        let factor = match (drain.lost > 0 && settled, behind && settled || drain.full) {
             (true, _) => 4,
             (false, true) => 2,
             (false, false) => return None,
         };
-        if !self.automatic || self.one_in >= MOST || now.duration_since(self.changed) < SETTLE {
+        if !self.automatic || self.one_in >= MOST {
             return None;
         }
         self.one_in = (self.one_in * factor).min(MOST);
@@ -130,12 +134,13 @@ mod tests {
     use super::*;
 
     const RING: u32 = 1 << 20;
-    const QUIET: Drain = Drain { bytes: 1000, lost: 0, lag: None };
-    const LOSSES: Drain = Drain { bytes: 1000, lost: 7, lag: None };
+    const QUIET: Drain = Drain { bytes: 1000, lost: 0, full: false, lag: None };
+    const LOSSES: Drain = Drain { lost: 7, ..QUIET };
+    const FULL: Drain = Drain { full: true, ..QUIET };
 
     /// A drain that leaves something, the last of which came so long ago.
     fn lagging(bytes: u32, ms: u64) -> Drain {
-        Drain { bytes: bytes.into(), lost: 0, lag: Some(Duration::from_millis(ms)) }
+        Drain { bytes: bytes.into(), lag: Some(Duration::from_millis(ms)), ..QUIET }
     }
 
     /// Rates chosen at drains two seconds apart.
@@ -167,6 +172,12 @@ mod tests {
     }
 
     #[test]
+    fn fewer_are_kept_where_there_is_no_room_for_more() {
+        assert_eq!(rates(Sample::Automatic, &[FULL, QUIET, FULL, QUIET]), [Some(2), None, Some(4), None]);
+        assert_eq!(rates(Sample::OneIn(1), &[FULL]), [None]);
+    }
+
+    #[test]
     fn a_rate_that_was_asked_for_stays() {
         assert_eq!(rates(Sample::OneIn(1), &[LOSSES, lagging(RING, 1000)]), [None, None]);
         assert_eq!(rates(Sample::OneIn(8), &[LOSSES, lagging(RING, 1000)]), [None, None]);
@@ -181,5 +192,7 @@ mod tests {
         assert_eq!(load.drained(&LOSSES, after(1500)), Some(4));
         assert_eq!(load.drained(&LOSSES, after(2400)), None);
         assert_eq!(load.drained(&LOSSES, after(2600)), Some(16));
+        assert_eq!(load.drained(&FULL, after(2700)), Some(32), "a table is as full as it is");
+        assert_eq!(load.drained(&FULL, after(2701)), Some(64));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use observer_common::{Known, Progress, SWAP_DEV, SWEEP_LEN, sample, sweep};
 
-use crate::session::index::{Index, of_address};
+use crate::index::{Index, of_address};
 use crate::stream::event::{Body, Event, FolioEvent, Kind};
 use crate::stream::header::FlagLayout;
 
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn only_the_sample_is_followed_on() {
-        let mut sweep = Sweep::new(64);
+        let mut sweep = Sweep::new(64, MAX_FOLLOWED);
         for folio in 1..=64 {
             sweep.saw(&event(Kind::Insert, folio * 64, folio, 0));
         }

@@ -1,8 +1,8 @@
 //! What was evicted, remembered by identity so that a refault can be judged.
 
 use crate::{
+    index::{Index, of_identity},
     model::Token,
-    session::index::{Index, of_identity},
     stream::event::Identity,
 };
 

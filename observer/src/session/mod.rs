@@ -16,7 +16,6 @@ mod feed;
 pub(crate) mod files;
 pub mod frame;
 mod ghosts;
-pub(crate) mod index;
 mod isolation;
 mod nested;
 mod observed;

@@ -54,6 +54,8 @@ impl Session {
     pub(super) fn thinning_note(&self) -> Option<String> {
         let RateChange { at_ns, one_in } = self.sampling.changes.last()?;
         let seconds = *at_ns as f64 / 1e9;
-        Some(format!("events came too fast: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"))
+        Some(format!(
+            "events or folios were too many: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"
+        ))
     }
 }

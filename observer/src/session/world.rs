@@ -4,11 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    session::{
-        clock::Lruvec,
-        files::Files,
-        index::{Index, of_address, of_identity},
-    },
+    index::{Index, of_address, of_identity},
+    session::{clock::Lruvec, files::Files},
     stream::event::{Home, Identity},
 };
 
