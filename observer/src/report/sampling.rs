@@ -97,11 +97,12 @@ pub(super) fn of_rules(frame: &Frame, known: &Known, index: usize) -> Option<Rul
 pub fn headline(frame: &Frame) -> String {
     let n = frame.source.sample;
     let error = frame.sampling.as_ref().and_then(|s| s.fidelity).map(|f| format!(", fidelity ±{:.2} %", 100.0 * f.error));
-    let since = frame.sampling.as_ref().and_then(|s| s.changes.last()).map(|change| change.at_ns as f64 / 1e9);
-    let counts = match since {
-        Some(since) => format!(" since {since:.0} s (counts are of what was seen)"),
-        None if n > 1 => " (counts are of it)".to_owned(),
-        None => String::new(),
+    let lowered = frame.sampling.as_ref().is_some_and(|s| !s.changes.is_empty());
+    let counts = match n {
+        // Since when is told in the note.
+        _ if lowered => " (counts are mixed)",
+        0 | 1 => "",
+        _ => " (counts are of it)",
     };
     format!("sample 1/{n}{counts}{}", error.unwrap_or_default())
 }

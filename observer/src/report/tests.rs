@@ -207,7 +207,7 @@ fn a_rate_that_was_lowered_is_said_where_counts_are() {
     let v = json(&lowered());
     assert_eq!(*at(&v, "sampling.changes.0.seconds"), 3.0);
     assert_eq!(*at(&v, "sampling.changes.1.one_in"), 64);
-    assert_eq!(super::sampling::headline(&lowered()), "sample 1/64 since 12 s (counts are of what was seen), fidelity ±0.39 %");
+    assert_eq!(super::sampling::headline(&lowered()), "sample 1/64 (counts are mixed), fidelity ±0.39 %");
     let text = text(&lowered());
     // Lines are broken as the width demands.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
