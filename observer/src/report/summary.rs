@@ -140,6 +140,7 @@ pub(super) struct Evictions {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Refaults {
     pub(super) actual: Option<u64>,
+    pub(super) judged: Option<u64>,
     pub(super) avoidable: Option<u64>,
 }
 
@@ -339,7 +340,11 @@ fn rules(frame: &Frame, known: &Known, index: usize, r: &RuleFrame) -> Rules {
             only_actual: known.predicted(p.only_actual),
         },
         evictions: Evictions { scored: known.judged(e.scored), agree: known.judged(e.agree), would_keep: known.judged(e.would_keep) },
-        refaults: Refaults { actual: known.refaulted(r.refaults.actual), avoidable: known.avoidable(r.refaults.avoidable) },
+        refaults: Refaults {
+            actual: known.refaulted(r.refaults.actual),
+            judged: known.avoidable(r.refaults.judged),
+            avoidable: known.avoidable(r.refaults.avoidable),
+        },
         verdict: verdict::rules(frame, known, r).long,
         sampling: sampling::of_rules(frame, known, index),
     }

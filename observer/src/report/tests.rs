@@ -123,6 +123,7 @@ fn json_has_the_keys_that_issue_2_prescribes() {
         "rules.0.evictions.agree",
         "rules.0.evictions.would_keep",
         "rules.0.refaults.actual",
+        "rules.0.refaults.judged",
         "rules.0.refaults.avoidable",
         "lruvecs.0.cgroup",
         "lruvecs.0.node",
@@ -148,6 +149,7 @@ fn json_says_null_for_what_was_not_observed() {
     let v = json(&fixture::classical());
     for path in [
         "rules.1.refaults.actual",
+        "rules.1.refaults.judged",
         "rules.1.refaults.avoidable",
         "rules.1.evictions.scored",
         "lruvecs.0.max_seq",

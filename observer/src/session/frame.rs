@@ -133,6 +133,8 @@ pub struct Evictions {
 pub struct Refaults {
     /// Pages the kernel counted as refaulted.
     pub actual: u64,
+    /// Of those, pages whose eviction was met and judged: only of these can it be said whether they were avoidable.
+    pub judged: u64,
     /// Of those, pages that the rule set would have kept.
     pub avoidable: u64,
 }

@@ -26,6 +26,8 @@ mod sampling;
 mod sampling_tests;
 pub mod side;
 mod step;
+#[cfg(test)]
+mod swap_tests;
 mod switch;
 mod tally;
 #[cfg(test)]

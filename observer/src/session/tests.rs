@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-const CGROUP: u64 = 77;
+pub(super) const CGROUP: u64 = 77;
 
 fn header(own: OwnRules) -> Arc<Header> {
     let hook = |name: &str| Hook { name: name.into(), via: Via::Fentry, target: name.into(), why: String::new(), without: String::new() };
@@ -41,22 +41,22 @@ fn header(own: OwnRules) -> Arc<Header> {
 }
 
 /// A stream under construction: a clock, and a time that runs.
-struct Stream {
-    session: Session,
-    now: u64,
-    max_seq: u32,
-    window: u8,
+pub(super) struct Stream {
+    pub(super) session: Session,
+    pub(super) now: u64,
+    pub(super) max_seq: u32,
+    pub(super) window: u8,
     /// Size of the folios that cold events tell of.
     order: u8,
 }
 
 /// LRU bits and generation value as a flags word of the test layout.
-fn word(gen_field: u64, flags: FolioFlags) -> u64 {
+pub(super) fn word(gen_field: u64, flags: FolioFlags) -> u64 {
     let bit = |on: bool, number: u32| u64::from(on) << number;
     gen_field << 27 | u64::from(flags.mask()) << 25 | bit(flags.referenced(), 2) | bit(flags.workingset(), 9) | bit(flags.active(), 8)
 }
 
-const BLANK: FolioFlags = FolioFlags::new(0, false, false, false);
+pub(super) const BLANK: FolioFlags = FolioFlags::new(0, false, false, false);
 
 fn refs(n: u8) -> FolioFlags {
     // 7.3: the first access sets PG_referenced, the next ones count in the mask (spec 3.1).
@@ -64,7 +64,7 @@ fn refs(n: u8) -> FolioFlags {
 }
 
 impl Stream {
-    fn new(own: OwnRules) -> Self {
+    pub(super) fn new(own: OwnRules) -> Self {
         let rules = ["fg-v4", "fg-v3"].iter().filter_map(|name| Rules::by_name(name)).collect();
         let session = Session::new(header(own), SourceKind::Recording, "test".into(), rules);
         let mut stream = Self { session, now: 1, max_seq: 7, window: 3, order: 0 };
@@ -133,11 +133,11 @@ impl Stream {
         self.event(Kind::Mark, folio, 0, word(gen_field, before), 0);
     }
 
-    fn own(&self) -> frame::RuleFrame {
+    pub(super) fn own(&self) -> frame::RuleFrame {
         self.session.frame().rules[0].clone()
     }
 
-    fn fg(&self) -> frame::RuleFrame {
+    pub(super) fn fg(&self) -> frame::RuleFrame {
         self.session.frame().rules[1].clone()
     }
 
@@ -316,43 +316,6 @@ fn a_folio_of_another_size_counts_its_own_pages() {
 }
 
 #[test]
-fn memory_that_comes_back_from_swap_is_known_by_its_swap_entry() {
-    let mut stream = Stream::new(OwnRules::V7_3);
-    let anon = |stream: &mut Stream, kind, folio, identity, flags, shadow| {
-        stream.now += 1000;
-        let body = Body::Folio(FolioEvent {
-            kind,
-            folio,
-            flags: flags | 1 << 17,
-            clock: Some(Clock { max_seq: stream.max_seq, window: [stream.window; 2] }),
-            aux: 0,
-            identity: Some(identity),
-            home: Some(Home { cgroup: CGROUP, memcg_id: 77, node: 0, order: 0 }),
-            shadow,
-        });
-        stream.session.apply(&Event { ts: stream.now, cpu: 0, body });
-    };
-    let placed = word(u64::from((stream.max_seq - 1) % 4 + 1), BLANK);
-    let mapped = Identity { dev: 0, ino: 0xffff_8000_0000_0001, index: 5 };
-    let entry = Identity { dev: observer_common::SWAP_DEV, ino: 0, index: 99 };
-    anon(&mut stream, Kind::Add, 64, mapped, 0, 0);
-    // In M-1, where both rule sets put new memory.
-    anon(&mut stream, Kind::Insert, 64, mapped, placed, 0);
-    anon(&mut stream, Kind::Evict, 64, entry, 0, 0);
-    assert_eq!(stream.fg().evictions.would_keep, 1);
-    anon(&mut stream, Kind::Refault, 640, entry, 0, shadow(77));
-    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 1 });
-    // Another entry, known only when it is read (the swap cache was bypassed).
-    anon(&mut stream, Kind::Add, 128, mapped, 0, 0);
-    anon(&mut stream, Kind::Insert, 128, mapped, placed, 0);
-    anon(&mut stream, Kind::Evict, 128, entry, 0, 0);
-    anon(&mut stream, Kind::Refault, 704, Identity { dev: 0, ino: 0, index: 0 }, 0, shadow(77));
-    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 2, avoidable: 1 });
-    anon(&mut stream, Kind::SwapRead, 704, entry, 0, 0);
-    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 2, avoidable: 2 });
-}
-
-#[test]
 fn the_generation_counts_as_much_as_the_references() {
     let mut stream = Stream::new(OwnRules::V7_3);
     stream.born(64, 1);
@@ -380,7 +343,7 @@ fn a_folio_whose_beginning_was_not_seen_is_unknown() {
     assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 0, agree: 0, unknown: 1 });
 }
 
-fn shadow(cgroup: u16) -> u64 {
+pub(super) fn shadow(cgroup: u16) -> u64 {
     let token = Token { value: 4 << 2, workingset: false, bits: 64 };
     ShadowLayout { nodes_shift: 10, anon_cut: 0 }.encode(&ShadowEntry { token, memcg_id: cgroup, node: 0 }, true)
 }
@@ -400,8 +363,8 @@ fn what_fg_would_have_kept_and_came_back_is_avoidable() {
     assert_eq!(stream.own().evictions, frame::Evictions { scored: 1, agree: 1, would_keep: 0 });
     assert_eq!(stream.fg().evictions, frame::Evictions { scored: 1, agree: 0, would_keep: 1 });
     stream.event(Kind::Refault, 128, 1, word(0, BLANK), shadow(77));
-    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 1 });
-    assert_eq!(stream.own().refaults, frame::Refaults { actual: 1, avoidable: 0 });
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, judged: 1, avoidable: 1 });
+    assert_eq!(stream.own().refaults, frame::Refaults { actual: 1, judged: 1, avoidable: 0 });
     let file = &stream.session.frame().files[0];
     assert_eq!((file.evictions, file.refaults, file.by_rules[1].would_keep, file.by_rules[1].avoidable), (1, 1, 1, 1));
 }
@@ -422,7 +385,7 @@ fn an_eviction_after_a_loss_gets_no_verdict() {
     stream.event(Kind::Evict, 64, 1, word(0, refs(2)), 0);
     assert_eq!(stream.fg().evictions.scored, 0);
     stream.event(Kind::Refault, 128, 1, word(0, BLANK), shadow(77));
-    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, avoidable: 0 });
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, judged: 0, avoidable: 0 });
 }
 
 #[test]

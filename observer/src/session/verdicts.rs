@@ -45,21 +45,33 @@ impl Session {
         let folio = *self.world.folio(slot);
         let pages = u64::from(folio.pages());
         let traits = self.decoder.read(event.flags, folio.pages()).traits;
-        for set in OWN + 1..self.rules.len() {
+        for set in OWN..self.rules.len() {
             let Some(memory) = memories.get(set).copied() else { continue };
-            // It came without what its eviction remembered: that is restored, and then it arrives once more.
+            // It came without what its eviction remembered: that is restored, and then it arrives once more. The kernel's own
+            // shadow entry was there in time, and its flags have been followed since.
             let (rules, mut state) = (&self.rules[set], FolioState::default());
-            if !rules.state(slot).on_list {
+            if set != OWN && !rules.state(slot).on_list {
                 let add = Add { in_fault: arrival.in_fault, memalloc: arrival.memalloc, credited: false };
                 rules.refault(&mut state, memory.token, false, arrival.window.as_ref(), arrival.in_fault);
                 rules.add(&mut state, &traits, add);
                 self.replace(set, slot, state);
             }
-            if memory.known && memory.would_keep {
-                self.rules[set].refaults.avoidable += pages;
-                self.rules[set].files[folio.file as usize].avoidable += pages;
-            }
+            self.judge_refault(set, &memory, folio.file, pages);
         }
+    }
+
+    /// The verdict on an eviction falls due when its folio comes back; whether it is avoidable.
+    fn judge_refault(&mut self, set: usize, memory: &Memory, file: u32, pages: u64) -> bool {
+        if !memory.known {
+            return false;
+        }
+        let rules = &mut self.rules[set];
+        rules.refaults.judged += pages;
+        if memory.would_keep {
+            rules.refaults.avoidable += pages;
+            rules.files[file as usize].avoidable += pages;
+        }
+        memory.would_keep
     }
 
     pub(super) fn on_refault(&mut self, moment: &Moment, event: &FolioEvent) {
@@ -111,11 +123,8 @@ impl Session {
                     0
                 });
             }
-            let rules = &mut self.rules[set];
-            rules.refaults.actual += pages;
-            if memory.is_some_and(|memory| memory.known && memory.would_keep) {
-                rules.refaults.avoidable += pages;
-                rules.files[folio.file as usize].avoidable += pages;
+            self.rules[set].refaults.actual += pages;
+            if memory.is_some_and(|memory| self.judge_refault(set, &memory, folio.file, pages)) {
                 self.sample_by(moment.slot, set, By::Avoidable, if lasts { pages } else { 0 });
             }
         }
