@@ -57,6 +57,12 @@ impl Cgroup {
         (!path.is_empty() && folder.join("memory.stat").is_file()).then_some(Self { folder })
     }
 
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Its path below the mount.
     #[must_use]
     pub fn path(&self) -> String {

@@ -2,6 +2,7 @@
 
 pub mod cgroup;
 pub mod files;
+pub mod large;
 pub mod report;
 
 /// Bytes of a page on the machines this runs on.

@@ -1,4 +1,5 @@
-//! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps.
+//! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps, large
+//! folios that are split.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -120,4 +121,54 @@ fn kernel_6_12_s_mapped_and_swapped_memory_is_followed() {
     // It reclaims far more at once than 7.3 (spec 6.1): the same limit would have it do nothing else.
     // No rule set keeps swapped memory that it evicts: its own rules put each access into the youngest generation (swap_tests.rs).
     follows_mapped_and_anon("6.12", "32M", 20_000);
+}
+
+/// Pages of the cgroup's lists, anon and file: as observer tracks them, and as the kernel counts them.
+fn pages_on_lists(summary: &Value, stat: &str) -> [[u64; 2]; 2] {
+    let lruvecs = summary["lruvecs"].as_array().unwrap();
+    let lruvec = lruvecs.iter().find(|lruvec| lruvec["cgroup"] == "/w").unwrap();
+    let ages = lruvec["tracked"]["by_age"].as_array().unwrap();
+    let tracked = [0, 1].map(|of| ages.iter().map(|age| number(&age[of])).sum());
+    let bytes = |name: &str| -> u64 { stat.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap() };
+    let counted =
+        [["inactive_anon ", "active_anon "], ["inactive_file ", "active_file "]].map(|names| names.map(bytes).iter().sum::<u64>() / 4096);
+    [tracked, counted]
+}
+
+#[test]
+fn large_folios_that_are_split_and_partly_removed_are_counted_in_pages() {
+    let out = tempfile::tempdir().unwrap();
+    // Between the splits and what uses their parts there is time for a sweep, which comes every ten seconds without an occasion.
+    let script = "mkdir /sys/fs/cgroup/w; cd /sys/kernel/mm/transparent_hugepage; \
+         echo never > hugepages-2048kB/enabled; echo always > hugepages-64kB/enabled; \
+         workload make-file --file /data/f --pages 4096; sync; echo 3 > /proc/sys/vm/drop_caches; \
+         observer record -o /out/large.arrows --cgroup /w & observer=$!; \
+         while [ ! -s /out/large.arrows ]; do sleep 0.2; done; \
+         workload large-folios --file /data/f --pages 4096 --memory-pages 2048 --settle 14 --reclaim 512 --cgroup w --stay > /out/report & load=$!; \
+         while [ ! -s /out/report ]; do sleep 0.2; done; sleep 5; \
+         cp hugepages-64kB/stats/split /sys/fs/cgroup/w/memory.stat /out; \
+         kill -INT $observer; wait $observer; kill -9 $load; \
+         observer replay /out/large.arrows --json > /out/large.json";
+    let release = run("newest", &[script.to_owned()], out.path());
+    let text = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();
+    let splits: u64 = text("split").trim().parse().unwrap();
+    assert!(splits >= 96, "{splits} anonymous folios were split: the advice splits three of four");
+    let summary = json(&out.path().join("large.json"));
+    assert_eq!(number(&summary["source"]["lost"]), 0);
+
+    // Every page is in exactly one folio that is followed, whatever the sizes the kernel made of it.
+    let [tracked, counted] = pages_on_lists(&summary, &text("memory.stat"));
+    println!("{release}: {splits} anonymous folios split; pages (anon, file) tracked {tracked:?}, in memory.stat {counted:?}");
+    for (tracked, counted) in tracked.into_iter().zip(counted) {
+        assert!(counted > 1500 && tracked.abs_diff(counted) * 100 <= counted, "{tracked} pages tracked of {counted}");
+    }
+    // The parts were met by a sweep, and are known from then on: reads find them, and reclaim.
+    let [.., met] = fidelity(&summary, "sweep", "file");
+    assert!(met > 400, "{met} parts of a file's folios met");
+    for (kind, least) in [("mark", 1500), ("evict", 50), ("all", 3000)] {
+        let [scored, agree, unknown] = fidelity(&summary, kind, "file");
+        println!("{release} {kind}: {agree} of {scored} agree, {unknown} unknown");
+        assert!(scored >= least && agree * 100 >= scored * 97, "{kind}: {agree} of {scored} agree");
+        assert!(kind == "all" || unknown * 20 <= scored, "{kind}: {unknown} unknown beside {scored}");
+    }
 }

@@ -9,6 +9,7 @@ pub mod object;
 mod on_demand;
 pub mod peek;
 pub mod sample;
+mod split;
 mod sweep;
 mod warnings;
 pub mod wire;

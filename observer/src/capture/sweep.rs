@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use observer_common::{Known, Progress, SWAP_DEV, SWEEP_LEN, sample, sweep};
 
+use super::split::{self, Search};
 use crate::index::{Index, of_address};
 use crate::stream::event::{Body, Event, FolioEvent, Kind};
 use crate::stream::header::FlagLayout;
@@ -41,13 +42,13 @@ pub(super) struct Sweep {
     /// PG_swapbacked's bit.
     pub(super) swapbacked: u64,
     /// Bytes of a struct page, to find what a split made; 0 unknown.
-    page_bytes: u64,
-    followed: Vec<Known>,
+    pub(super) page_bytes: u64,
+    pub(super) followed: Vec<Known>,
     index: Index,
     /// Folios followed at most.
     most: usize,
     /// Something happened after which flags may have changed.
-    due: bool,
+    pub(super) due: bool,
     /// Place in the table, while a sweep runs.
     at: Option<usize>,
     ended: Instant,
@@ -95,7 +96,7 @@ impl Sweep {
     fn folio(&mut self, event: &FolioEvent) {
         let gone = event.kind == Kind::Sweep && event.aux & sweep::FREE != 0;
         if gone || matches!(event.kind, Kind::Evict | Kind::Delete) {
-            self.forget(event.folio);
+            self.leaves(event, gone);
             return;
         }
         let at = self.place(event.folio).map(|at| at as usize);
@@ -110,7 +111,7 @@ impl Sweep {
         match at.and_then(|at| self.followed.get_mut(at)) {
             Some(known) => {
                 let before = std::mem::replace(known, new);
-                if before.order > new.order && before.flags != Known::UNSEEN {
+                if before.order > new.order {
                     self.split(&new, before.order);
                 }
             }
@@ -118,26 +119,30 @@ impl Sweep {
         }
     }
 
-    /// A large folio became several: the others are looked for where they must be.
-    fn split(&mut self, first: &Known, order: u64) {
-        const MAX_ORDER: u64 = 11;
-        if self.page_bytes == 0 || order > MAX_ORDER {
+    fn leaves(&mut self, event: &FolioEvent, free: bool) {
+        let Some(known) = self.forget(event.folio) else {
+            // A part of what is still followed as one: it was split, and the rest is to be looked at before long.
+            self.due |= self.around(event.folio).is_some();
+            return;
+        };
+        let order = event.home.map_or(0, |home| u64::from(home.order));
+        if known.order <= order {
             return;
         }
-        for part in 1..1_u64 << (order - first.order) {
-            let folio = first.folio.wrapping_add((part << first.order) * self.page_bytes);
-            if self.place(folio).is_none() {
-                self.follow(Known { folio, flags: Known::UNSEEN, ino: 0, index: 0, order: 0 });
-            }
+        if free {
+            // Whether all of it was freed or only its first part, after a split, cannot be told from here.
+            self.look_below(&known, Search::OnlyThere);
+        } else {
+            self.split(&Known { order, ..known }, known.order);
         }
-        self.due = true;
     }
 
-    fn place(&self, folio: u64) -> Option<u32> {
+    /// Where a folio is in the table.
+    pub(super) fn place(&self, folio: u64) -> Option<u32> {
         self.index.find(of_address(folio), |at| self.followed[at as usize].folio == folio)
     }
 
-    fn follow(&mut self, known: Known) {
+    pub(super) fn follow(&mut self, known: Known) {
         if self.followed.len() >= self.most {
             self.refused += 1;
             return;
@@ -146,17 +151,17 @@ impl Sweep {
         self.followed.push(known);
     }
 
-    fn forget(&mut self, folio: u64) {
-        let Some(at) = self.place(folio) else { return };
-        let hash = of_address(folio);
-        self.index.remove(hash, at);
+    pub(super) fn forget(&mut self, folio: u64) -> Option<Known> {
+        let at = self.place(folio)?;
+        self.index.remove(of_address(folio), at);
         let last = u32::try_from(self.followed.len()).unwrap_or(u32::MAX) - 1;
-        self.followed.swap_remove(at as usize);
+        let known = self.followed.swap_remove(at as usize);
         if let Some(moved) = self.followed.get(at as usize) {
             let hash = of_address(moved.folio);
             self.index.remove(hash, last);
             self.index.put(hash, at, |_| false);
         }
+        Some(known)
     }
 
     /// Goes on following only what a sample of one in so many keeps. Lazily freed memory is taken for a file's here, and may be
@@ -165,8 +170,15 @@ impl Sweep {
         let unit = |known: &Known| {
             if known.flags & self.swapbacked != 0 { sample::of_address(known.folio) } else { sample::of_file(known.ino, known.index) }
         };
-        let gone: Vec<u64> = self.followed.iter().filter(|known| !sample::keeps(unit(known), one_in)).map(|known| known.folio).collect();
-        gone.into_iter().for_each(|folio| self.forget(folio));
+        let gone: Vec<u64> = self
+            .followed
+            .iter()
+            .filter(|known| !split::is_search(known) && !sample::keeps(unit(known), one_in))
+            .map(|known| known.folio)
+            .collect();
+        for folio in gone {
+            self.forget(folio);
+        }
         // What moved to the places of those that went is met in the next sweep.
         self.at = self.at.map(|at| at.min(self.followed.len()));
     }
@@ -180,7 +192,7 @@ impl Sweep {
             let done = run(&self.followed[at..end], self.mask)?;
             self.folios += (end - at) as u64;
             self.written += done.written;
-            // Who never was there is not looked for again, who was is as it was seen: the records tell.
+            split::asked(&mut self.followed[at..end]);
             at = end;
         }
         self.took += start.elapsed();
@@ -199,6 +211,8 @@ impl Sweep {
         }
         self.due = false;
         self.took = Duration::ZERO;
+        // By now the records of the latest sweep have come.
+        self.conclude();
         Some(0)
     }
 
@@ -207,9 +221,7 @@ impl Sweep {
         self.ns += u64::try_from(self.took.as_nanos()).unwrap_or(u64::MAX);
         self.at = None;
         self.ended = Instant::now();
-        // What a split may have made and did not is no folio to ask about for ever.
-        let unseen: Vec<u64> = self.followed.iter().filter(|known| known.flags == Known::UNSEEN).map(|known| known.folio).collect();
-        unseen.into_iter().for_each(|folio| self.forget(folio));
+        self.due |= self.followed.iter().any(split::is_search);
     }
 
     /// Whether a sweep has ended since the count was this.
@@ -219,12 +231,12 @@ impl Sweep {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::stream::event::{Home, Identity};
     use crate::stream::header::tests::layout;
 
-    fn event(kind: Kind, folio: u64, index: u64, order: u8) -> Event {
+    pub(in crate::capture) fn event(kind: Kind, folio: u64, index: u64, order: u8) -> Event {
         let cold = !matches!(kind, Kind::Mark);
         let body = Body::Folio(FolioEvent {
             kind,
@@ -240,7 +252,7 @@ mod tests {
     }
 
     /// Lets time for a sweep pass.
-    fn swept(sweep: &mut Sweep) -> Vec<Known> {
+    pub(in crate::capture) fn swept(sweep: &mut Sweep) -> Vec<Known> {
         let mut asked = Vec::new();
         sweep.due = true;
         sweep.ended = Instant::now().checked_sub(Duration::from_secs(5)).unwrap();

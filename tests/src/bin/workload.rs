@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,7 +15,7 @@ use observer::simulate::random::Random;
 use observer::simulate::zipf::Zipf;
 use observer_tests::cgroup::Cgroup;
 use observer_tests::report::Meter;
-use observer_tests::{PAGE, files};
+use observer_tests::{PAGE, files, large};
 use rustix::fs::{Advice, fadvise};
 use serde::Serialize;
 
@@ -37,6 +38,8 @@ enum Workload {
     ScanAndHot(ScanAndHot),
     /// Writes to pages of private memory with zipf-distributed popularity; above the limit it swaps.
     Anon(Anon),
+    /// Makes large folios of a file and of private memory, and has them split and partly removed.
+    LargeFolios(LargeFolios),
 }
 
 #[derive(Args, Clone, Serialize)]
@@ -187,6 +190,30 @@ struct Anon {
     huge_pages: Switch,
 }
 
+#[derive(Args, Serialize)]
+struct LargeFolios {
+    #[command(flatten)]
+    #[serde(flatten)]
+    file: FileArgs,
+    /// Pages of private memory.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(64..))]
+    memory_pages: u64,
+    /// Seconds between the splits and what uses their parts: reading the file twice, and reclaim.
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    #[serde(skip)]
+    settle: u64,
+    /// Pages to reclaim in the end.
+    #[arg(long, value_name = "N")]
+    reclaim: u64,
+    /// Control group to make and enter before the first access.
+    #[arg(long, value_name = "PATH")]
+    cgroup: PathBuf,
+    /// Stay when all is done, until killed.
+    #[arg(long)]
+    #[serde(skip)]
+    stay: bool,
+}
+
 fn main() -> ExitCode {
     let outcome = match Cli::parse().workload {
         Workload::MakeFile(args) => files::open(&args.file, args.pages).map(drop),
@@ -194,6 +221,7 @@ fn main() -> ExitCode {
         Workload::ZipfMmap(args) => zipf_mmap(&args),
         Workload::ScanAndHot(args) => scan_and_hot(&args),
         Workload::Anon(args) => anon(&args),
+        Workload::LargeFolios(args) => large_folios(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -293,6 +321,29 @@ fn anon(args: &Anon) -> Result<()> {
     let report = meter.run("anon", args, args.accesses.amount.ramp, args.accesses.amount.reads, access)?;
     black_box(&memory);
     print(&report)
+}
+
+fn large_folios(args: &LargeFolios) -> Result<()> {
+    let file = &args.file.file;
+    drop(files::open(file, args.file.pages)?);
+    let group = Cgroup::enter(&args.cgroup, None)?;
+    let meter = Meter::start()?;
+    let mut memory = large::memory(usize::try_from(args.memory_pages)?)?;
+    large::read(file)?;
+    let change = || {
+        large::cut(file, args.file.pages)?;
+        large::advise(&mut memory)?;
+        std::thread::sleep(Duration::from_secs(args.settle));
+        large::read(file)?;
+        large::read(file)?;
+        large::reclaim(group.folder(), args.reclaim)
+    };
+    print(&meter.run("large-folios", args, 0, 1, change)?)?;
+    while args.stay {
+        std::thread::park();
+    }
+    black_box(&memory);
+    Ok(())
 }
 
 /// Reads single pages of a file, and checks them.
