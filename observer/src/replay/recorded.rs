@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -154,26 +154,6 @@ struct Delivery {
     damaged: bool,
 }
 
-/// Emptied vectors on their way back to the reader, and to the next one when it is wound back: a replay in a loop would give
-/// them all up and get them anew in each round.
-#[derive(Clone, Default)]
-struct Emptied(Arc<Mutex<Vec<Vec<Event>>>>);
-
-impl Emptied {
-    fn take(&self) -> Vec<Event> {
-        // A panic elsewhere does not make them wrong.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
-
-    fn give(&self, mut events: Vec<Event>) {
-        events.clear();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() <= AHEAD {
-            all.push(events);
-        }
-    }
-}
-
 /// A recording.
 pub struct Recorded {
     /// Its files in order, at least one.
@@ -182,7 +162,8 @@ pub struct Recorded {
     header: Arc<Header>,
     last_ts: Option<u64>,
     deliveries: Receiver<io::Result<Delivery>>,
-    emptied: Emptied,
+    /// Emptied vectors on their way back to the reader.
+    emptied: SyncSender<Vec<Event>>,
     notes: Vec<String>,
     damaged: bool,
 }
@@ -219,18 +200,20 @@ impl Inputs {
         let last_ts = rest.last().unwrap_or(first).last_ts()?;
         let reader = Reader::new(first.read()).with_context(|| first.name.clone())?;
         let (header, kind) = (reader.header(), first.kind);
-        let emptied = Emptied::default();
-        let deliveries = start(Series::new(reader, first.name.clone(), rest.iter().cloned()), emptied.clone())?;
+        let (deliveries, emptied) = start(Series::new(reader, first.name.clone(), rest.iter().cloned()))?;
         Ok(Recorded { files, kind, header, last_ts, deliveries, emptied, notes: Vec::new(), damaged: false })
     }
 }
 
+type Channels = (Receiver<io::Result<Delivery>>, SyncSender<Vec<Event>>);
+
 /// Starts the reader's thread, which ends when nobody takes its deliveries any more.
-fn start(mut series: Series, emptied: Emptied) -> Result<Receiver<io::Result<Delivery>>> {
+fn start(mut series: Series) -> Result<Channels> {
     let (deliver, deliveries) = sync_channel(AHEAD);
+    let (emptied, empty) = sync_channel::<Vec<Event>>(AHEAD + 1);
     let read = move || {
         loop {
-            let mut events = emptied.take();
+            let mut events = empty.try_recv().unwrap_or_default();
             let (delivery, last) = match series.next(&mut events) {
                 Ok(Step { gap: missing, notes, damaged, ended }) => {
                     if let Some((ts, rows)) = missing {
@@ -246,7 +229,7 @@ fn start(mut series: Series, emptied: Emptied) -> Result<Receiver<io::Result<Del
         }
     };
     thread::Builder::new().name("reader".to_owned()).spawn(read).context("cannot start the reader's thread")?;
-    Ok(deliveries)
+    Ok((deliveries, emptied))
 }
 
 /// Missing rows are lost events to everyone downstream: folios that they may have been about become unknown.
@@ -286,7 +269,9 @@ impl Source for Recorded {
         } else {
             out.append(&mut delivery.events);
         }
-        self.emptied.give(delivery.events);
+        delivery.events.clear();
+        // A full channel or an ended reader has no use for it.
+        let _ = self.emptied.try_send(delivery.events);
         Ok(true)
     }
 
@@ -296,7 +281,7 @@ impl Source for Recorded {
         }
         let [first, rest @ ..] = self.files.as_slice() else { return Ok(false) };
         let reader = Reader::new(first.read()).with_context(|| first.name.clone())?;
-        self.deliveries = start(Series::new(reader, first.name.clone(), rest.iter().cloned()), self.emptied.clone())?;
+        (self.deliveries, self.emptied) = start(Series::new(reader, first.name.clone(), rest.iter().cloned()))?;
         self.notes.clear();
         Ok(true)
     }
