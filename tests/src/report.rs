@@ -20,6 +20,8 @@ pub struct Report<P> {
     pub reads: u64,
     /// How long the measured part took.
     pub seconds: f64,
+    /// How much processor time of this process it took.
+    pub cpu_seconds: f64,
     /// What the kernel counted, where the process has a control group.
     pub cgroup: Option<CgroupReport>,
 }
@@ -65,11 +67,11 @@ impl Meter {
             access()?;
         }
         let warm = counters()?;
-        let begun = Instant::now();
+        let (begun, cpu) = (Instant::now(), processor_time());
         for _ in 0..reads {
             access()?;
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let (seconds, cpu_seconds) = (begun.elapsed().as_secs_f64(), processor_time() - cpu);
         let end = counters()?;
         let cgroup = self.cgroup.as_ref().zip(warm).zip(end).map(|(((cgroup, start), warm), end)| CgroupReport {
             path: cgroup.path(),
@@ -77,6 +79,12 @@ impl Meter {
             measured: difference(&warm, &end),
             total: difference(start, &end),
         });
-        Ok(Report { workload, parameters, ramp, reads, seconds, cgroup })
+        Ok(Report { workload, parameters, ramp, reads, seconds, cpu_seconds, cgroup })
     }
+}
+
+/// Seconds that this process ran, in the kernel too.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
