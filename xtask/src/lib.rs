@@ -7,6 +7,7 @@ pub mod ebpf;
 pub mod guest;
 pub mod kernel;
 pub mod modules;
+pub mod peers;
 pub mod programs;
 pub mod qemu;
 pub mod setup;
