@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Where `capture` measures: `host` (as root), or a kernel in a virtual machine, where ratios count and absolutes do not.
     #[arg(long, default_value = "newest", value_name = "host|VERSION")]
     kernel: String,
+    /// How often `capture` measures each way.
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -25,7 +28,8 @@ enum What {
     Model,
     /// Bytes per event, events per second written and read.
     Recording,
-    /// What observing takes from a page-cache read workload, events lost, bytes per event. Only when named.
+    /// What observing takes from a page-cache read workload, events lost, bytes per event, beside bpftrace and trace-cmd from
+    /// Debian's packages. Only when named.
     Capture,
 }
 
@@ -39,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         super::cargo(&["bench", "--locked", "--package", "observer", "--bench", bench], &[])?;
     }
     if args.what.contains(&What::Capture) {
-        super::bench_capture::run(&args.kernel)?;
+        super::bench_capture::run(&args.kernel, args.rounds.into())?;
     }
     Ok(ExitCode::SUCCESS)
 }

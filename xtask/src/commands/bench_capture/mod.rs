@@ -1,132 +1,159 @@
-//! `cargo xtask bench capture`: what observing takes from a page-cache read workload.
+//! `cargo xtask bench capture`: what observing takes from a page-cache read workload, beside other tracers.
 
-use std::collections::BTreeMap;
+mod results;
+mod table;
+
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use xtask::guest::Copied;
 use xtask::kernel::Kernel;
+use xtask::peers::{self, Peers};
 use xtask::programs::{self, Link, PROGRAMS};
 use xtask::shell::{self, say};
 use xtask::vm::{Output, Step, Vm};
 
-/// Measured runs of each way, alternating.
-const REPEATS: usize = 5;
+/// Runs every way in turn.
+const ROUNDS: &str = include_str!("rounds.sh");
 
-/// The ways to run the workload, and observer's arguments in each; none without observer.
-const WAYS: [(&str, Option<&str>); 4] =
-    [("no observer", None), ("observer 1/1", Some("")), ("observer 1/1 --cost", Some("--cost")), ("observer 1/64", Some("--sample 1/64"))];
+/// One run of the workload.
+const MEASURED: &str = include_str!("measured.sh");
 
-/// Runs every way in turn (`@WAYS@`, quoted), `$1` times; workload reports and summaries end up in `$2`, scratch files in `$3`.
-const SCRIPT: &str = r#"
-read_file() { workload zipf-read --file "$3/capture.bench" --pages 16384 --theta 0.9 --reads "$4" --seed 5; }
-read_file "$@" > /dev/null
-for turn in $(seq "$1"); do
-  read_file "$@" > "$2/0.$turn.workload"
-  way=0
-  for how in @WAYS@; do
-    way=$((way + 1))
-    : > "$3/run.arrows"
-    observer record -o "$3/run.arrows" $how & recorder=$!
-    while ! [ -s "$3/run.arrows" ]; do sleep 0.1; done
-    read_file "$@" > "$2/$way.$turn.workload"
-    kill $recorder; wait $recorder || true
-    observer replay "$3/run.arrows" --json > "$2/$way.$turn.summary"
-    wc -c < "$3/run.arrows" > "$2/$way.$turn.bytes"
-  done
-done
-rm -f "$3/capture.bench" "$3/run.arrows"
-"#;
+/// The folder of scripts and peers in a guest.
+const GUEST_FOLDER: &str = "/bench";
 
-/// [`SCRIPT`] with the ways in it.
-fn script() -> String {
-    let ways: Vec<String> = WAYS.iter().filter_map(|(_, how)| how.map(|how| format!("\"{how}\""))).collect();
-    SCRIPT.replace("@WAYS@", &ways.join(" "))
+/// Who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tracer {
+    /// observer, into a recording.
+    Observer,
+    /// bpftrace, which prints counts at its end.
+    Counts,
+    /// bpftrace, which writes a line per event.
+    Records,
+    /// trace-cmd.
+    TraceCmd,
 }
+
+/// A way to run the workload.
+#[derive(Clone, Debug)]
+struct Way {
+    name: &'static str,
+    tracer: Tracer,
+    /// A function of [`ROUNDS`] and its arguments.
+    how: &'static str,
+}
+
+impl Way {
+    const fn new(name: &'static str, tracer: Tracer, how: &'static str) -> Self {
+        Self { name, tracer, how }
+    }
+}
+
+const WAYS: [Way; 8] = [
+    Way::new("observer", Tracer::Observer, "observer_records"),
+    Way::new("observer `--sample 1/1`", Tracer::Observer, "observer_records --sample 1/1"),
+    Way::new("observer `--sample 1/1 --cost`", Tracer::Observer, "observer_records --sample 1/1 --cost"),
+    Way::new("observer `--sample 1/64`", Tracer::Observer, "observer_records --sample 1/64"),
+    Way::new("bpftrace, a count per hook", Tracer::Counts, "bpftrace_runs counts"),
+    Way::new("bpftrace, `@[probe] = count()`", Tracer::Counts, "bpftrace_runs keyed"),
+    Way::new("bpftrace, a line per event", Tracer::Records, "bpftrace_runs records"),
+    Way::new("trace-cmd, nearest tracepoints", Tracer::TraceCmd, "trace_cmd_records"),
+];
 
 /// Measures on a kernel in a virtual machine, or natively on this one (as root) where `kernel` is `host`.
-pub(super) fn run(kernel: &str) -> Result<()> {
+pub(super) fn run(kernel: &str, rounds: usize) -> Result<()> {
     let out = tempfile::tempdir()?;
-    let path = out.path().to_str().context("a path that is text")?;
+    // Without peers (no Debian mirror, say) observer is measured all the same.
+    let peers = peers::fetch().map_err(|error| format!("{error:#}"));
+    let ways = || WAYS.iter().filter(|way| peers.is_ok() || way.tracer == Tracer::Observer);
     let release = if kernel == "host" {
-        let folder = tempfile::tempdir()?;
-        for (program, built) in PROGRAMS.iter().zip(programs::build(&PROGRAMS, Link::Host)?) {
-            fs::copy(built, folder.path().join(program.name))?;
-        }
-        let search = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
-        let scratch = folder.path().to_str().context("a path that is text")?;
-        let script = script();
-        let words = ["-ec", &script, "sh", &REPEATS.to_string(), path, scratch, "2000000"];
-        say(format_args!("{REPEATS} rounds on this machine's own kernel"));
-        shell::output(Command::new("sh").args(words).env("PATH", search))?;
-        fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned()
+        natively(peers.as_ref().ok(), ways(), rounds, out.path())?
     } else {
-        let mut vm = Vm::new(Kernel::resolve(kernel)?);
-        vm.out = Some(out.path().to_owned());
-        vm.timeout = std::time::Duration::from_secs(1800);
-        let script = script();
-        let words = ["sh", "-ec", &script, "sh", &REPEATS.to_string(), "/out", "/data", "60000"];
-        vm.run_steps(&[Step::new(words)], &mut Output::Keep)?.succeeded()?.release
+        in_guest(Kernel::resolve(kernel)?, peers.as_ref().ok(), ways(), rounds, out.path())?
     };
-    print(out.path(), &release)
-}
-
-/// One run's report.
-fn json(file: &Path) -> Result<Value> {
-    let text = fs::read(file).with_context(|| file.display().to_string())?;
-    serde_json::from_slice(&text).with_context(|| file.display().to_string())
-}
-
-fn print(folder: &Path, release: &str) -> Result<()> {
-    let mut rates: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    let (mut events, mut lost, mut bytes) = ([0_u64; WAYS.len()], [0_u64; WAYS.len()], [0_u64; WAYS.len()]);
-    let mut per_run = None;
-    for turn in 1..=REPEATS {
-        for (way, (_, observer)) in WAYS.iter().enumerate() {
-            let report = json(&folder.join(format!("{way}.{turn}.workload")))?;
-            let rate = |report: &Value| Some(report["reads"].as_f64()? / report["seconds"].as_f64()?);
-            rates.entry(way).or_default().push(rate(&report).context("the workload's rate")?);
-            if observer.is_none() {
-                continue;
-            }
-            let summary = json(&folder.join(format!("{way}.{turn}.summary")))?;
-            events[way] += summary["source"]["events"].as_u64().context("events")?;
-            lost[way] += summary["source"]["lost"].as_u64().context("lost events")?;
-            bytes[way] += fs::read_to_string(folder.join(format!("{way}.{turn}.bytes")))?.trim().parse::<u64>()?;
-            per_run = summary["cost"]["ns"].as_f64().zip(summary["cost"]["runs"].as_f64()).map(|(ns, runs)| ns / runs).or(per_run);
-        }
+    println!("Page-cache reads on {release}, medians of {rounds} alternating rounds\n");
+    let ways: Vec<Way> = ways().cloned().collect();
+    print!("{}", table::table(&table::read(out.path(), &ways, rounds)?));
+    match peers {
+        Ok(peers) => print_notes(&peers, out.path()),
+        Err(reason) => println!("\nbpftrace and trace-cmd: not available: {reason}"),
     }
-    let base = median(rates.get(&0).map_or(&[], Vec::as_slice));
-    println!("page-cache reads on {release}, medians of {REPEATS} alternating runs\n");
-    println!("{:22} {:>12} {:>8} {:>12} {:>10} {:>12}", "", "reads/s", "kept", "events", "lost", "bytes/event");
-    for (way, (name, observer)) in WAYS.iter().enumerate() {
-        let rate = median(rates.get(&way).map_or(&[], Vec::as_slice));
-        print!("{name:22} {rate:>12.0} {:>7.1}%", rate * 100.0 / base);
-        match observer {
-            None => println!(),
-            Some(_) => println!(" {:>12} {:>10} {:>12.1}", events[way], lost[way], bytes[way] as f64 / events[way].max(1) as f64),
-        }
-    }
-    if let Some(ns) = per_run {
-        println!("\n{ns:.0} ns per run of a program, by the kernel's own count");
-    }
-    println!("not measured: bpftrace and trace-cmd on the same hooks");
     Ok(())
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+/// What the script was told, where its folders are.
+fn words<'a>(folder: &str, rounds: usize, out: &str, scratch: &str, reads: &str, ways: impl Iterator<Item = &'a Way>) -> Vec<String> {
+    let fixed = ["sh".to_owned(), format!("{folder}/rounds.sh"), folder.to_owned(), rounds.to_string(), out.to_owned()];
+    let fixed = fixed.into_iter().chain([scratch.to_owned(), reads.to_owned()]);
+    fixed.chain(ways.map(|way| way.how.to_owned())).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_middle_value_is_taken() {
-        assert_eq!(super::median(&[3.0, 1.0, 2.0]), 2.0);
-        assert!(super::median(&[]).is_nan());
+fn in_guest<'a>(kernel: Kernel, peers: Option<&Peers>, ways: impl Iterator<Item = &'a Way>, rounds: usize, out: &Path) -> Result<String> {
+    let scripts = tempfile::tempdir()?;
+    write_scripts(scripts.path())?;
+    let mut vm = Vm::new(kernel);
+    // The peers' libraries lie in the guest's memory.
+    vm.memory = 2 << 30;
+    vm.out = Some(out.to_owned());
+    vm.timeout = Duration::from_secs(900 * rounds as u64);
+    let scripts = ["rounds.sh", "measured.sh"].map(|name| Copied { host: scripts.path().join(name), guest: name.to_owned() });
+    let files = scripts.iter().chain(peers.map(|peers| &peers.files).into_iter().flatten());
+    vm.copies = files.map(|file| Copied { host: file.host.clone(), guest: format!("{GUEST_FOLDER}/{}", file.guest) }).collect();
+    let words = words(GUEST_FOLDER, rounds, "/out", "/data", "60000", ways);
+    Ok(vm.run_steps(&[Step::new(words)], &mut Output::Keep)?.succeeded()?.release)
+}
+
+fn natively<'a>(peers: Option<&Peers>, ways: impl Iterator<Item = &'a Way>, rounds: usize, out: &Path) -> Result<String> {
+    let folder = tempfile::tempdir()?;
+    write_scripts(folder.path())?;
+    for place in ["bin", "lib"] {
+        fs::create_dir(folder.path().join(place))?;
     }
+    for file in peers.map(|peers| &peers.files).into_iter().flatten() {
+        symlink(&file.host, folder.path().join(&file.guest))?;
+    }
+    for (program, built) in PROGRAMS.iter().zip(programs::build(&PROGRAMS, Link::Host)?) {
+        fs::copy(built, folder.path().join(program.name))?;
+    }
+    let text = |path: &Path| Ok::<_, anyhow::Error>(path.to_str().context("a path that is text")?.to_owned());
+    let place = text(folder.path())?;
+    let search = format!("{place}:{}", std::env::var("PATH").unwrap_or_default());
+    say(format_args!("{rounds} rounds on this machine's own kernel"));
+    // In a mount namespace of its own: tracefs may have to be mounted, and the machine stays as it is.
+    let mut unshare = shell::command("unshare", "util-linux")?;
+    unshare.arg("--mount").args(words(&place, rounds, &text(out)?, &place, "2000000", ways)).env("PATH", search);
+    shell::output(&mut unshare)?;
+    Ok(fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned())
+}
+
+fn write_scripts(folder: &Path) -> Result<()> {
+    for (name, text) in [("rounds.sh", ROUNDS), ("measured.sh", MEASURED)] {
+        fs::write(folder.join(name), text).with_context(|| name.to_owned())?;
+    }
+    Ok(())
+}
+
+/// What the rows cannot say.
+fn print_notes(peers: &Peers, out: &Path) {
+    let list = |name: &str| {
+        let text = fs::read_to_string(out.join(name)).unwrap_or_default();
+        let mut names: Vec<&str> = text.split_whitespace().collect();
+        // Entry and exit of one function are two.
+        names.dedup();
+        names.join(", ")
+    };
+    println!("\n{}. bpftrace's hooks: {}.", peers.versions, list("hooks"));
+    let missing = list("hooks-missing");
+    if !missing.is_empty() {
+        println!("This kernel gives bpftrace no {missing}.");
+    }
+    println!("A read is one event. `CPU per read` and `more` are processor time of the reading process, against the run without a");
+    println!(
+        "tracer right before; `program` is the time that the kernel counts for one run of the program that read runs. `bytes/event` is of the"
+    );
+    println!("whole recording or text; for trace-cmd of the events as written while they come, before it compresses them at its end.");
 }
