@@ -25,6 +25,13 @@ const MEASURED: &str = include_str!("measured.sh");
 /// The folder of scripts and peers in a guest.
 const GUEST_FOLDER: &str = "/bench";
 
+/// What the columns are.
+const EXPLAINED: &str = "\
+A read is one event. `CPU per read` and `more` are processor time of the reading process, against the run without a tracer right
+before; `program` is the time that the kernel counts for one run of the program that reads run; `tracer` the processor time of the
+tracer's own processes per read, while it read. `bytes/event` is of the whole recording or text; for trace-cmd of the events as
+written while they come, before it compresses them at its end.";
+
 /// Who watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracer {
@@ -125,7 +132,7 @@ fn natively<'a>(peers: Option<&Peers>, ways: impl Iterator<Item = &'a Way>, roun
     say(format_args!("{rounds} rounds on this machine's own kernel"));
     // In a mount namespace of its own: tracefs may have to be mounted, and the machine stays as it is.
     let mut unshare = shell::command("unshare", "util-linux")?;
-    unshare.arg("--mount").args(words(&place, rounds, &text(out)?, &place, "2000000", ways)).env("PATH", search);
+    unshare.arg("--mount").args(words(&place, rounds, &text(out)?, &place, "1000000", ways)).env("PATH", search);
     shell::output(&mut unshare)?;
     Ok(fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned())
 }
@@ -151,9 +158,5 @@ fn print_notes(peers: &Peers, out: &Path) {
     if !missing.is_empty() {
         println!("This kernel gives bpftrace no {missing}.");
     }
-    println!("A read is one event. `CPU per read` and `more` are processor time of the reading process, against the run without a");
-    println!(
-        "tracer right before; `program` is the time that the kernel counts for one run of the program that read runs. `bytes/event` is of the"
-    );
-    println!("whole recording or text; for trace-cmd of the events as written while they come, before it compresses them at its end.");
+    println!("{EXPLAINED}");
 }

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::Tracer;
 
+/// What the kernel shows processor time in, on every x86.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 /// Where the results of a run lie.
 pub(super) struct Files<'a> {
     /// The folder of all of them.
@@ -33,6 +36,8 @@ pub(super) struct Run {
     pub(super) bytes_before: Option<u64>,
     /// Bytes of a file that has no events in it.
     pub(super) fixed: u64,
+    /// Seconds that the tracer's own processes ran, per read.
+    pub(super) tracer: f64,
     /// Of the program that ran most: nanoseconds and runs.
     pub(super) program: Option<(u64, u64)>,
 }
@@ -81,6 +86,9 @@ impl Files<'_> {
     /// What it measured.
     pub(super) fn read(&self, tracer: Tracer) -> Result<Run> {
         let mut run = Run { traced: self.reading("workload")?, base: self.reading("base.workload")?, ..Run::default() };
+        let report = self.json("workload")?;
+        let reads = report["reads"].as_f64().zip(report["ramp"].as_f64()).map(|(reads, ramp)| reads + ramp).context("reads")?;
+        run.tracer = ticks(&self.text("ticks-after")?).saturating_sub(ticks(&self.text("ticks-before")?)) as f64 / TICKS_PER_SECOND / reads;
         let programs = self.text("before").ok().zip(self.text("after").ok()).map(|(before, after)| Programs::between(&before, &after));
         run.program = programs.as_ref().and_then(Programs::busiest);
         match tracer {
@@ -161,6 +169,11 @@ impl Programs {
     }
 }
 
+/// Sum of all ticks.
+fn ticks(text: &str) -> u64 {
+    text.split_whitespace().filter_map(|number| number.parse::<u64>().ok()).sum()
+}
+
 /// Sum of the counts that bpftrace prints at its end: `@[key]: N`, `@name: N`.
 fn counted(text: &str) -> u64 {
     let maps = text.lines().filter(|line| line.starts_with('@'));
@@ -198,6 +211,12 @@ mod tests {
         let text = "Attaching 2 probes...\n\n@[fentry:vmlinux:folio_add_lru]: 86\n@[rawtracepoint:mm_lru_insertion]: 4\n@fentry_x: 10\n";
         assert_eq!(counted(text), 100);
         assert_eq!(counted("@x: many\n28205 0 1 @: 5\n"), 0);
+    }
+
+    #[test]
+    fn ticks_of_all_processes_are_summed() {
+        assert_eq!(ticks("12 3\n0 7\n"), 22);
+        assert_eq!(ticks(""), 0);
     }
 
     #[test]

@@ -123,7 +123,7 @@ trace_cmd_records() {
     *) echo "no tracepoint of this kernel tells of a read (mm_filemap_get_pages)" > "$run.stderr"; return 1 ;;
   esac
   # In an instance of its own, function tracing left alone (it may be locked down), the ring as large as observer's.
-  peer trace-cmd record -d -k -B observer-bench -b $per_cpu_kib $events -o "$scratch/trace.dat" $(measured) > "$run.stderr" 2>&1
+  peer trace-cmd record -d -k -B observer-bench -b $per_cpu_kib $events -o "$scratch/trace.dat" $(measured) parent > "$run.stderr" 2>&1
   status=$?
   rmdir $tracing/instances/observer-bench
   [ $status = 0 ] || return 1

@@ -26,8 +26,8 @@ pub(super) fn read<'a>(folder: &Path, ways: &'a [Way], rounds: usize) -> Result<
 
 /// The table, in Markdown.
 pub(super) fn table(rows: &[Row<'_>]) -> String {
-    let mut text = "| | reads/s | kept | CPU per read | more | program | events | lost | bytes/event |\n".to_owned();
-    text.push_str("|---|---|---|---|---|---|---|---|---|\n");
+    let mut text = "| | reads/s | kept | CPU per read | more | program | tracer | events | lost | bytes/event |\n".to_owned();
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
     let base: Vec<Reading> = rows.iter().filter_map(|(_, runs)| runs.as_ref().ok()).flatten().map(|run| run.base).collect();
     let mut cells = vec!["no tracer".to_owned()];
     cells.extend(speed(&base));
@@ -44,7 +44,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
 
 /// A line of the table, of whatever cells there are.
 fn line(mut cells: Vec<String>) -> String {
-    cells.resize(9, String::new());
+    cells.resize(10, String::new());
     format!("| {} |\n", cells.join(" | "))
 }
 
@@ -75,8 +75,9 @@ fn row(way: &Way, runs: &[Run]) -> Vec<String> {
         (_, 0) => String::new(),
         (ns, n) => format!("{} ns", ns / n),
     };
+    let tracer = format!("{:.0} ns", median(runs.iter().map(|run| run.tracer)) * 1e9);
     let (name, events, lost) = (way.name.to_owned(), events.to_string(), sum(|run| run.lost).to_string());
-    vec![name, rate, format!("{kept:.1} %"), cpu, format!("{more:+.0} ns"), program, events, lost, bytes]
+    vec![name, rate, format!("{kept:.1} %"), cpu, format!("{more:+.0} ns"), program, tracer, events, lost, bytes]
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -100,14 +101,23 @@ mod tests {
     fn a_row_is_held_against_the_runs_right_before() {
         let way = Way::new("it", Tracer::TraceCmd, "");
         let reading = |seconds| Reading { wall: seconds, cpu: seconds };
-        let more = Run { events: 10, lost: 1, bytes: 50, bytes_before: Some(400), fixed: 100, program: Some((300, 2)), ..Run::default() };
+        let more = Run {
+            events: 10,
+            lost: 1,
+            bytes: 50,
+            bytes_before: Some(400),
+            fixed: 100,
+            program: Some((300, 2)),
+            tracer: 5e-7,
+            ..Run::default()
+        };
         let run = |base, traced| Run { base: reading(base), traced: reading(traced), ..more };
         let rows = [(&way, Ok(vec![run(1e-6, 2e-6), run(2e-6, 4e-6)]))];
         let text = table(&rows);
         let last = text.lines().last().unwrap();
         assert_eq!(
             last,
-            "| it | 250000 | 50.0 % | 4000 ns | +2000 ns | 150 ns | 20 | 2 | 40.0, compressed at its end 5.0, with the file's fixed part 15.0 |"
+            "| it | 250000 | 50.0 % | 4000 ns | +2000 ns | 150 ns | 500 ns | 20 | 2 | 40.0, compressed at its end 5.0, with the file's fixed part 15.0 |"
         );
         assert_eq!(last.matches('|').count(), text.lines().next().unwrap().matches('|').count());
     }
