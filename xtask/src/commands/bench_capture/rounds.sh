@@ -52,7 +52,7 @@ fentry swap_read_folio args.folio
     cat << '.'
 rawtracepoint mm_filemap_add_to_page_cache arg0
 rawtracepoint mm_filemap_get_pages range
-rawtracepoint mm_filemap_fault range
+rawtracepoint mm_filemap_fault page
 rawtracepoint mm_filemap_map_pages range
 .
   fi
@@ -85,6 +85,7 @@ scripts() {
     # A line is the time, the CPU, the hook's number, what it is about.
     case "$folio" in
       '') what=; values= ;;
+      page) what=' %llu %llu'; values=', ((struct address_space *)arg0)->host->i_ino, arg1' ;;
       range) what=' %llu %llu %llu'; values=', ((struct address_space *)arg0)->host->i_ino, arg1, arg2' ;;
       *) what=' %llx %llx'; values=", $folio, *(uint64 *)$folio" ;;
     esac
