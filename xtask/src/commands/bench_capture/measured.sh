@@ -15,9 +15,10 @@ ticks > "$1.ticks-after"
 switch=/proc/sys/kernel/bpf_stats_enabled
 was=$(cat $switch)
 # The kernel's own count of what the programs take costs some time itself: not while reads are timed.
+trap 'echo "$was" > $switch' EXIT
+trap 'exit 130' INT TERM
 echo 1 > $switch || exit 0
 cat /proc/"$pid"/fdinfo/* > "$1.before"
 read_file "$2" $(($3 / 4)) > /dev/null
 cat /proc/"$pid"/fdinfo/* > "$1.after"
-echo "$was" > $switch
 exit 0

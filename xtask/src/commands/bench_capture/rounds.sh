@@ -10,6 +10,15 @@ tracing=/sys/kernel/tracing
 export BPFTRACE_PERF_RB_PAGES=8192
 per_cpu_kib=$((32768 / $(nproc)))
 
+# Interrupted, too, the machine is left as it was.
+recorder=
+leave() {
+  [ -z "$recorder" ] || kill "$recorder"
+  [ ! -d $tracing/instances/observer-bench ] || rmdir $tracing/instances/observer-bench
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
 peer() { program=$1; shift; "$folder/lib/ld-linux-x86-64.so.2" --library-path "$folder/lib" "$folder/bin/$program" "$@"; }
 measured() { echo "sh $folder/measured.sh $run $scratch/bench.file $reads"; }
 
@@ -19,7 +28,7 @@ observer_records() {
   : > "$scratch/run.arrows"
   observer record -o "$scratch/run.arrows" "$@" > "$run.stderr" 2>&1 & recorder=$!
   while ! [ -s "$scratch/run.arrows" ]; do
-    kill -0 $recorder || return 1
+    kill -0 $recorder || { recorder=; return 1; }
     sleep 0.1
   done
   # The census of what is on the lists already is not what is measured.
@@ -28,6 +37,7 @@ observer_records() {
   status=$?
   kill $recorder
   wait $recorder || true
+  recorder=
   observer replay "$scratch/run.arrows" --json > "$run.summary" && wc -c < "$scratch/run.arrows" > "$run.bytes" && return $status
 }
 
