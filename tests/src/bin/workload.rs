@@ -339,8 +339,10 @@ fn large_folios(args: &LargeFolios) -> Result<()> {
         large::reclaim(group.folder(), args.reclaim)
     };
     print(&meter.run("large-folios", args, 0, 1, change)?)?;
-    while args.stay {
-        std::thread::park();
+    if args.stay {
+        loop {
+            std::thread::park();
+        }
     }
     black_box(&memory);
     Ok(())
