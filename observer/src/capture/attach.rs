@@ -64,7 +64,7 @@ fn attach_one(ebpf: &mut Ebpf, btf: &Btf, plan: &Plan) -> Result<()> {
             program.load()?;
             program.attach(&plan.target, 0)?;
         }
-        Via::None => {}
+        Via::Run | Via::None => {}
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! Which page frames the census has still to look at. The programs do the looking (`observer-ebpf/src/census.rs`).
+#![doc = include_str!("census.md")]
 
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,11 @@ impl Census {
     pub(super) fn new(frames: Frames) -> Self {
         let next = frames.ranges.first().map_or(0, |range| range.start);
         Self { frames, range: 0, next, batch: FIRST, passed: 0, folios: 0, written: 0, ns: 0 }
+    }
+
+    /// All frames.
+    pub(super) fn count(&self) -> u64 {
+        self.frames.count()
     }
 
     /// Whether every frame was looked at.

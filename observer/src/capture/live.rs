@@ -18,7 +18,7 @@ use super::{
     attach,
     cost::Cost,
     object,
-    on_demand::OnDemand,
+    on_demand::{self, OnDemand},
     peek::Peeker,
     sample::{Drain, Sample, Sampler},
     warnings::Warnings,
@@ -29,7 +29,7 @@ use crate::{
         btf::Btf,
         cgroup::{self, CgroupNames},
         flag_fields,
-        frames::Frames,
+        frames::{Frames, Place, Unplaced},
         hooks, layout, own_rules,
         symbols::Symbols,
     },
@@ -136,10 +136,7 @@ impl Live {
         }
         let mut ebpf = loader.load(&layout, &filter, options.ring_bytes)?;
         let sampler = Sampler::new(&mut ebpf, options.sample, options.ring_bytes)?;
-        let frames = vmemmap.and_then(|vmemmap| {
-            let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
-            Frames::new(vmemmap, u64::from(btf.size("page")?), &zones)
-        });
+        let frames = place(&btf, vmemmap);
         // Before the hooks: what they report until the census is over is about folios that nobody knows yet.
         let (mut on_demand, missing) = OnDemand::new(&mut ebpf, frames)?;
         let mut hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
@@ -205,6 +202,11 @@ impl Live {
     /// The startup record.
     pub fn header(&self) -> Arc<Header> {
         Arc::clone(&self.header)
+    }
+
+    /// Programs that are run rather than attached, as far as they work.
+    pub fn on_demand(&self) -> Vec<Hook> {
+        self.on_demand.rows()
     }
 
     /// Takes what the programs left, appending to `out`; never blocks. True when there may be more at once.
@@ -303,6 +305,21 @@ impl Live {
             self.told.insert(cgroup);
             out.push(Event { ts: event.ts, cpu: event.cpu, body: Body::CgroupName { cgroup, name } });
         }
+    }
+}
+
+/// The programs that would be run rather than attached.
+pub fn planned_on_demand() -> Vec<Hook> {
+    on_demand::planned()
+}
+
+/// Where the struct pages are. Without the symbol that tells it, the first folio may.
+fn place(btf: &Btf, vmemmap: Result<u64>) -> Result<Place> {
+    let zones = std::fs::read_to_string("/proc/zoneinfo").context("cannot read /proc/zoneinfo")?;
+    let page_bytes = u64::from(btf.size("page")?);
+    match vmemmap {
+        Ok(vmemmap) => Frames::new(vmemmap, page_bytes, &zones).map(Place::At),
+        Err(why) => Unplaced::new(page_bytes, &zones).map(Place::Unplaced).map_err(|more| why.context(more)),
     }
 }
 

@@ -15,10 +15,13 @@ use super::{
 };
 use crate::{
     capture::live::boottime,
-    kernel::{frames::Frames, size},
+    kernel::{
+        frames::{Place, Unplaced},
+        size,
+    },
     stream::{
         counter_names::RECORDER,
-        event::{Body, Event},
+        event::{Body, Event, FolioEvent},
         header::{FlagLayout, Hook, Via},
     },
 };
@@ -26,12 +29,20 @@ use crate::{
 /// Words of the table that the sweep's program reads.
 const TABLE: usize = SWEEP_LEN * size_of::<Known>() / 8;
 
+/// Both programs, and what is unknown without them.
+const ROWS: [(&str, &str); 2] = [
+    ("census", "folios that were on the lists before observer came, until they are inserted again"),
+    ("sweep", "folios that the kernel moves, frees or splits without calling anything, until their next event"),
+];
+
 /// Both, as far as this kernel lets them.
 pub(super) struct OnDemand {
     progress: Array<MapData, [u64; 4]>,
     known: Array<MapData, [u64; TABLE]>,
     table: Box<[u64; TABLE]>,
     census: Option<Census>,
+    /// What the census begins with as soon as a folio tells where.
+    unplaced: Option<Unplaced>,
     sweep: Option<Sweep>,
     told_sweeps: u64,
     told_census: bool,
@@ -40,30 +51,40 @@ pub(super) struct OnDemand {
 
 impl OnDemand {
     /// Loads the programs; the rows say what cannot be done.
-    pub(super) fn new(ebpf: &mut Ebpf, frames: Result<Frames>) -> Result<(Self, Vec<Hook>)> {
+    pub(super) fn new(ebpf: &mut Ebpf, place: Result<Place>) -> Result<(Self, Vec<Hook>)> {
         let progress = Array::try_from(take_map(ebpf, "PROGRESS")?)?;
         let known = Array::try_from(take_map(ebpf, "KNOWN")?)?;
         let table = vec![0; TABLE].into_boxed_slice().try_into().map_err(|_| anyhow!("no table for the sweep"))?;
-        let page_bytes = frames.as_ref().map_or(0, |frames| frames.page_bytes);
-        let census = load(ebpf, "census").and_then(|()| frames.map(Census::new));
+        let page_bytes = place.as_ref().map_or(0, Place::page_bytes);
+        let place = load(ebpf, "census").and(place);
         let sweep = load(ebpf, "sweep").map(|()| Sweep::new(page_bytes, size::folios_to_follow()));
         let mut missing = Vec::new();
-        for (name, why, without) in [
-            ("census", census.as_ref().err(), "folios that were on the lists before observer came, until they are inserted again"),
-            (
-                "sweep",
-                sweep.as_ref().err(),
-                "folios that the kernel moves, frees or splits without calling anything, until their next event",
-            ),
-        ] {
+        for ((name, without), why) in ROWS.into_iter().zip([place.as_ref().err(), sweep.as_ref().err()]) {
             if let Some(why) = why {
                 let why = format!("{why:#}").lines().next().unwrap_or_default().to_owned();
                 missing.push(Hook { name: name.to_owned(), via: Via::None, target: String::new(), why, without: without.to_owned() });
             }
         }
-        let (census, sweep) = (census.ok(), sweep.ok());
-        let on_demand = Self { progress, known, table, census, sweep, told_sweeps: 0, told_census: false, notes: Vec::new() };
+        let (census, unplaced) = match place {
+            Ok(Place::At(frames)) => (Some(Census::new(frames)), None),
+            Ok(Place::Unplaced(frames)) => (None, Some(frames)),
+            Err(_) => (None, None),
+        };
+        let sweep = sweep.ok();
+        let on_demand = Self { progress, known, table, census, unplaced, sweep, told_sweeps: 0, told_census: false, notes: Vec::new() };
         Ok((on_demand, missing))
+    }
+
+    /// Those that work, and on what.
+    pub(super) fn rows(&self) -> Vec<Hook> {
+        let census = match (&self.census, &self.unplaced) {
+            (Some(census), _) => Some((format!("{} page frames", census.count()), "")),
+            (None, Some(_)) => Some(("page frames".to_owned(), "from the first folio on: the kernel shows no address of vmemmap_base")),
+            (None, None) => None,
+        };
+        let sweep = self.sweep.as_ref().map(|_| ("followed folios".to_owned(), ""));
+        let found = ROWS.into_iter().zip([census, sweep]);
+        found.filter_map(|(row, found)| found.map(|(target, why)| reached(row, target, why))).collect()
     }
 
     /// What sweeps look for follows from what the hooks report.
@@ -77,6 +98,14 @@ impl OnDemand {
 
     /// Takes note of an event.
     pub(super) fn saw(&mut self, event: &Event) {
+        // Of what carries an identity the address is the folio's own.
+        if let (Some(unplaced), Body::Folio(FolioEvent { folio, identity: Some(_), .. })) = (&self.unplaced, &event.body) {
+            match unplaced.around(*folio) {
+                Ok(frames) => self.census = Some(Census::new(frames)),
+                Err(error) => self.notes.push(format!("no census is made: {error:#}")),
+            }
+            self.unplaced = None;
+        }
         if let Some(sweep) = &mut self.sweep {
             sweep.saw(event);
         }
@@ -170,6 +199,15 @@ impl OnDemand {
 /// A counter of our own.
 fn counter(what: &str, name: &str, value: u64) -> Event {
     Event { ts: boottime(), cpu: 0, body: Body::Counter { cgroup: 0, name: format!("{RECORDER}{what}.{name}"), value } }
+}
+
+/// Both, where nothing was tried.
+pub(super) fn planned() -> Vec<Hook> {
+    ROWS.into_iter().zip(["page frames", "followed folios"]).map(|(row, target)| reached(row, target.to_owned(), "")).collect()
+}
+
+fn reached((name, without): (&str, &str), target: String, why: &str) -> Hook {
+    Hook { name: name.to_owned(), via: Via::Run, target, why: why.to_owned(), without: without.to_owned() }
 }
 
 fn load(ebpf: &mut Ebpf, name: &str) -> Result<()> {

@@ -4,6 +4,7 @@
 //! prediction of what would work is worth less than the attempt.
 
 mod checks;
+mod rows;
 mod text;
 
 use std::{
@@ -15,10 +16,11 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub use checks::{Check, Facts, State};
+pub use rows::Row;
 pub use text::render;
 
 use crate::{
-    capture::live::{DRAIN_EVERY, Live, Options},
+    capture::live::{self, DRAIN_EVERY, Live, Options},
     exit::Code,
     kernel::{btf::Btf, hooks, own_rules, symbols::Symbols},
     session::{Session, frame::Calibration, frame::SourceKind},
@@ -43,8 +45,8 @@ pub struct Report {
     pub own_rules_because: String,
     /// Requirements and settings.
     pub checks: Vec<Check>,
-    /// Hooks: reached if they were attached just now, else planned.
-    pub hooks: Vec<Hook>,
+    /// Hooks, and the programs that are run rather than attached: reached if they were attached just now, else planned.
+    pub hooks: Vec<Row>,
     /// Whether `hooks` were attached or only planned.
     pub attached: bool,
     /// Positions of generation and references in a flags word, derived.
@@ -92,7 +94,7 @@ pub fn examine() -> Report {
         report.own_rules = Some(own.name().to_owned());
         report.own_rules_because = because.to_owned();
         let symbols = Symbols::running(&hooks::symbols_wanted()).unwrap_or_default();
-        report.hooks = hooks::plan(&btf, &symbols).iter().map(planned).collect();
+        report.hooks = hooks::plan(&btf, &symbols).iter().map(planned).chain(live::planned_on_demand()).map(Row::from).collect();
     }
     let failure = match Live::start(&Options::default()) {
         Ok(live) => attached(&mut report, live).err(),
@@ -111,7 +113,7 @@ fn planned(plan: &hooks::Plan) -> Hook {
 /// Watches insertions until the flag positions are proven, or for a few seconds.
 fn attached(report: &mut Report, mut live: Live) -> Result<()> {
     let header = live.header();
-    report.hooks.clone_from(&header.hooks);
+    report.hooks = header.hooks.iter().cloned().chain(live.on_demand()).map(Row::from).collect();
     report.attached = true;
     report.layout = Layout {
         gen_pgoff: header.layout.gen_pgoff,
@@ -146,8 +148,9 @@ fn judge(report: &Report, facts: &Facts, failure: Option<&anyhow::Error>) -> (St
         let code = if !facts.privileged() { Code::Permission } else { Code::Unsupported };
         return (format!("live observation does not work: {error:#}"), code);
     }
-    let functions = report.hooks.iter().any(|hook| matches!(hook.via, Via::Fentry | Via::Fexit));
-    let missing: Vec<&str> = report.hooks.iter().filter(|hook| hook.via == Via::None).map(|hook| hook.name.as_str()).collect();
+    let functions = report.hooks.iter().any(|row| matches!(row.hook.via, Via::Fentry | Via::Fexit));
+    let missing: Vec<&str> =
+        report.hooks.iter().map(|row| &row.hook).filter(|hook| hook.via == Via::None).map(|hook| hook.name.as_str()).collect();
     match (report.lru, functions) {
         (Lru::Mglru, true) if report.calibration.starts_with("contradicted") => {
             ("the flag positions of this kernel are not what they were derived to be: no prediction is made".to_owned(), Code::Unsupported)

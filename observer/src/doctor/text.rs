@@ -45,15 +45,17 @@ pub fn render(report: &Report) -> String {
     }
     let _ = writeln!(out, "calibration  {}", report.calibration);
     let _ = writeln!(out, "\nhooks {}", if report.attached { "(attached just now)" } else { "(planned; none was attached)" });
-    for hook in &report.hooks {
+    for row in &report.hooks {
+        let hook = &row.hook;
         match hook.via {
             Via::None => {
                 let _ = writeln!(out, "NO    {:<25} {}", hook.name, hook.why);
                 let _ = writeln!(out, "{:32}unknown without it: {}", "", hook.without);
-                let _ = writeln!(out, "{:32}change: {}", "", change(&hook.why));
+                let _ = writeln!(out, "{:32}change: {}", "", row.change);
             }
             via => {
-                let _ = write!(out, "ok    {:<25} {} {}", hook.name, via.name(), hook.target);
+                let how = if via == Via::Run { "run over" } else { via.name() };
+                let _ = write!(out, "ok    {:<25} {how} {}", hook.name, hook.target);
                 let _ = if hook.why.is_empty() { writeln!(out) } else { writeln!(out, " ({})", hook.why) };
             }
         }
@@ -62,27 +64,39 @@ pub fn render(report: &Report) -> String {
     out
 }
 
-/// What would open a hook that was not reached.
-fn change(why: &str) -> &'static str {
-    if why.contains("not permitted") || why.contains("524") || why.contains("not supported") {
-        "a kernel that lets functions be hooked (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y, no lockdown of tracing)"
-    } else if why.contains("inlined or absent") {
-        "nothing here: this kernel has no such function to hook (another version or compiler may)"
-    } else if why.contains("no tracepoint") {
-        "a kernel with CONFIG_TRACEPOINTS=y and this tracepoint"
-    } else {
-        "see the reason"
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        doctor::{Layout, Row},
+        stream::header::Hook,
+    };
 
     #[test]
-    fn a_closed_hook_says_what_would_open_it() {
-        assert!(change("folio_add_lru: Operation not permitted (os error 1)").contains("CONFIG_DYNAMIC_FTRACE"));
-        assert!(change("inc_max_seq is inlined or absent").contains("nothing here"));
-        assert!(change("this kernel has no tracepoint mm_lru_insertion").contains("CONFIG_TRACEPOINTS"));
+    fn programs_that_are_run_have_their_rows_reached_or_not() {
+        let row = |name: &str, via, target: &str, why: &str| {
+            Row::from(Hook { name: name.into(), via, target: target.into(), why: why.into(), without: "what moves by itself".into() })
+        };
+        let report = Report {
+            schema: "observer.doctor/1",
+            kernel: "7.3.4".into(),
+            lru: Lru::Mglru,
+            own_rules: None,
+            own_rules_because: String::new(),
+            checks: Vec::new(),
+            hooks: vec![
+                row("census", Via::Run, "262144 page frames", ""),
+                row("sweep", Via::None, "", "the kernel refused the program sweep: Invalid argument"),
+            ],
+            attached: true,
+            layout: Layout::default(),
+            calibration: "not tried".into(),
+            verdict: String::new(),
+            exit_code: 0,
+        };
+        let text = render(&report);
+        assert!(text.contains("ok    census                    run over 262144 page frames\n"), "{text}");
+        assert!(text.contains("NO    sweep                     the kernel refused the program sweep"), "{text}");
+        assert!(text.contains("unknown without it: what moves by itself") && text.contains("change: a kernel with bpf_loop"), "{text}");
     }
 }

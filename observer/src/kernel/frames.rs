@@ -40,6 +40,64 @@ impl Frames {
     }
 }
 
+/// x86-64 begins the map of struct pages at a multiple of this, wherever it puts it.
+const PLACED_AT: u64 = 1 << 30;
+
+/// Where the frames are, or what is needed to tell it as soon as one folio's address is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The kernel told.
+    At(Frames),
+    /// It hides its symbols of data.
+    Unplaced(Unplaced),
+}
+
+impl Place {
+    /// Bytes of a struct page.
+    pub fn page_bytes(&self) -> u64 {
+        match self {
+            Self::At(frames) => frames.page_bytes,
+            Self::Unplaced(frames) => frames.page_bytes,
+        }
+    }
+}
+
+/// Frames whose struct pages all lie in the same [`PLACED_AT`] bytes: the address of any of them tells where they begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unplaced {
+    page_bytes: u64,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Unplaced {
+    /// From the text of /proc/zoneinfo.
+    ///
+    /// # Errors
+    /// When one address would not tell.
+    pub fn new(page_bytes: u64, zoneinfo: &str) -> Result<Self> {
+        ensure!(std::env::consts::ARCH == "x86_64", "where this machine's map of struct pages begins is unknown");
+        ensure!(page_bytes.is_power_of_two() && page_bytes >= 32, "a struct page of {page_bytes} bytes is unknown");
+        let ranges = ranges(zoneinfo)?;
+        let end = ranges.last().map_or(0, |range| range.end);
+        ensure!(end <= PLACED_AT / page_bytes, "this machine has page frames up to {end}, more than one address tells about");
+        Ok(Self { page_bytes, ranges })
+    }
+
+    /// The frames, one of which holds this folio.
+    ///
+    /// # Errors
+    /// When none of them does.
+    pub fn around(&self, folio: u64) -> Result<Frames> {
+        let vmemmap = folio & !(PLACED_AT - 1);
+        let frame = (folio - vmemmap) / self.page_bytes;
+        ensure!(
+            folio.is_multiple_of(self.page_bytes) && self.ranges.iter().any(|range| range.contains(&frame)),
+            "a folio at {folio:#x} is in none of this machine's page frames"
+        );
+        Ok(Frames { vmemmap, page_bytes: self.page_bytes, ranges: self.ranges.clone() })
+    }
+}
+
 /// The zones that have memory.
 fn ranges(zoneinfo: &str) -> Result<Vec<Range<u64>>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -108,6 +166,20 @@ Node 1, zone   Normal
         let frames = Frames::new(BASE, 64, ZONEINFO).unwrap();
         assert_eq!(frames.ranges, [1..1_048_576, 2_097_152..2_101_248]);
         assert_eq!(frames.count(), 1_048_575 + 4096);
+    }
+
+    #[test]
+    fn one_folio_tells_where_few_frames_begin() {
+        let text = ZONEINFO.replace("start_pfn:           2097152", "start_pfn:           1200000");
+        let (unplaced, told) = (Unplaced::new(64, &text).unwrap(), Frames::new(BASE, 64, &text).unwrap());
+        for frame in [1, 5000, 1_204_095] {
+            assert_eq!(unplaced.around(BASE + frame * 64).unwrap(), told);
+        }
+        for folio in [BASE + 0x1_0040 + 32, BASE, BASE + 1_100_000 * 64, BASE + (1 << 30)] {
+            assert!(unplaced.around(folio).is_err(), "{folio:#x}");
+        }
+        let large = ZONEINFO.replace("2097152", "16777216");
+        assert!(Unplaced::new(64, &large).is_err(), "its map is larger than a gigabyte");
     }
 
     #[test]

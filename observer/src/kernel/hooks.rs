@@ -186,6 +186,6 @@ fn reach(way: &Way, btf: &Btf, symbols: &Symbols) -> Result<String, String> {
             },
             copies => Err(format!("{name} stands {copies} times in the kernel")),
         },
-        Via::None => Err("no way".to_owned()),
+        Via::Run | Via::None => Err("no way".to_owned()),
     }
 }

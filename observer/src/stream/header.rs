@@ -17,6 +17,8 @@ pub enum Via {
     Kprobe,
     /// BTF-typed tracepoint.
     TpBtf,
+    /// Run by user space, attached to nothing. In no recording: only what `observer doctor` says of a machine has it.
+    Run,
     /// Not reached.
     None,
 }
@@ -29,6 +31,7 @@ impl Via {
             Self::Fexit => "fexit",
             Self::Kprobe => "kprobe",
             Self::TpBtf => "tp_btf",
+            Self::Run => "run",
             Self::None => "none",
         }
     }

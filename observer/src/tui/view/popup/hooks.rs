@@ -13,6 +13,7 @@ fn via(hook: &Hook) -> &'static str {
         Via::Fexit => "fexit",
         Via::Kprobe => "kprobe",
         Via::TpBtf => "tp_btf",
+        Via::Run => "run",
         Via::None => "–",
     }
 }
