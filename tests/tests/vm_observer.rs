@@ -87,6 +87,10 @@ fn follows_the_kernel(kernel: &str) {
     let doctor = json(&out.path().join("doctor.json"));
     assert_eq!((&doctor["lru"], &doctor["attached"]), (&Value::from("mglru"), &Value::from(true)));
     assert_eq!(number(&doctor["layout"]["gen_pgoff"]), 27, "Debian's cloud kernels (spec 1.3)");
+    for name in ["census", "sweep"] {
+        let row = doctor["hooks"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!((&row["via"], &row["change"]), (&Value::from("run"), &Value::from("")), "{row}");
+    }
 
     let killed = json(&out.path().join("killed.json"));
     let file = killed["files"].as_array().unwrap().iter().find(|file| file["name"].as_str().unwrap().ends_with("zipf.db")).unwrap().clone();
