@@ -1,6 +1,11 @@
 //! The name of a file, told once.
 
-use aya_ebpf::{cty::c_void, helpers::generated::bpf_probe_read_kernel_str, macros::map, maps::{LruHashMap, PerCpuArray}};
+use aya_ebpf::{
+    cty::c_void,
+    helpers::generated::bpf_probe_read_kernel_str,
+    macros::map,
+    maps::{LruHashMap, PerCpuArray},
+};
 use observer_common::{FileName, Kind, NAME_LEN, NAME_PARTS};
 
 use crate::{

@@ -43,7 +43,11 @@ impl Folio {
         }
         let at = offset as usize / 8;
         // Decided by the verifier, to which offsets are constants.
-        if offset % 8 == 0 && at < WORDS { self.words[at & (WORDS - 1)] } else { read::value(self.address + u64::from(offset)).unwrap_or(0) }
+        if offset % 8 == 0 && at < WORDS {
+            self.words[at & (WORDS - 1)]
+        } else {
+            read::value(self.address + u64::from(offset)).unwrap_or(0)
+        }
     }
 
     /// `folio.mapping`.

@@ -210,3 +210,17 @@ fn what_is_left_out_leaves_no_trace_however_late_the_programs_learn_of_it() {
     let all = total(&recording.thinned(&[], false));
     assert!(total(&soon) < 0.15 * all, "{} of {all}", total(&soon));
 }
+
+#[test]
+fn rates_that_no_recorder_chooses_change_nothing() {
+    let recording = Recording::read();
+    let mut session = Session::new(Arc::clone(&recording.header), SourceKind::Recording, String::new(), Vec::new());
+    let mut rate = |value| {
+        let body = Body::Counter { cgroup: 0, name: SAMPLE.to_owned(), value };
+        session.apply(&Event { ts: 1, cpu: 0, body });
+        session.frame().sampling.map_or(1, |sampling| sampling.one_in)
+    };
+    let chosen = [0, 1, 3, 8, 4, 8, 1 << 16, 1 << 17, 1 << 40, u64::MAX].map(&mut rate);
+    assert_eq!(chosen, [1, 1, 1, 8, 8, 8, 1 << 16, 1 << 16, 1 << 16, 1 << 16]);
+    assert_eq!(session.frame().sampling.unwrap().changes.len(), 2);
+}

@@ -15,10 +15,14 @@ use crate::{
     stream::event::FolioEvent,
 };
 
+/// The lowest rate that a stream may change to. With powers of two only, a damaged one cannot change it often.
+const MOST: u32 = 1 << 16;
+
 impl Session {
-    /// One folio in so many is observed from here on. A rate that is none, or higher than the one in force, changes nothing.
+    /// One folio in so many is observed from here on. A rate that no recorder chooses, or that is not below the one in force,
+    /// changes nothing.
     pub(super) fn thin(&mut self, one_in: u64) {
-        let Ok(one_in) = u32::try_from(one_in) else { return };
+        let Some(one_in) = u32::try_from(one_in).ok().filter(|n| n.is_power_of_two() && *n <= MOST) else { return };
         if one_in <= self.sampling.one_in() {
             return;
         }
