@@ -111,7 +111,7 @@ fn follows_mapped_and_anon(kernel: &str, mapped_limit: &str, mapped_reads: u64) 
             "{release} {}: {actual} refaults of swapped memory, {judged} judged, {avoidable} avoidable; {missed} runs missed",
             rules["name"]
         );
-        let enough = (judged + missed) * 100 >= actual * 95 && judged * 2 >= actual;
+        let enough = (judged + missed) * 100 >= actual * 90 && judged * 2 >= actual;
         assert!(enough, "{}: {judged} of {actual} refaults got a verdict, {missed} runs were missed", rules["name"]);
     }
     anon
