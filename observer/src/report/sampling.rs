@@ -97,22 +97,27 @@ pub(super) fn of_rules(frame: &Frame, known: &Known, index: usize) -> Option<Rul
 pub fn headline(frame: &Frame) -> String {
     let n = frame.source.sample;
     let error = frame.sampling.as_ref().and_then(|s| s.fidelity).map(|f| format!(", fidelity ±{:.2} %", 100.0 * f.error));
-    let lowered = frame.sampling.as_ref().is_some_and(|s| !s.changes.is_empty());
-    let counts = match n {
+    let counts = match &frame.sampling {
         // Since when is told in the note.
-        _ if lowered => " (counts are mixed)",
-        0 | 1 => "",
-        _ => " (counts are of it)",
+        Some(s) if !s.changes.is_empty() => " (counts are mixed)",
+        _ if n > 1 => " (counts are of it)",
+        _ => "",
     };
     format!("sample 1/{n}{counts}{}", error.unwrap_or_default())
 }
 
+impl Sampling {
+    /// Whether the rate was lowered, so that counts are of more than one sample.
+    pub(super) fn is_mixed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+}
+
 /// Which folios the counts of a summary are of.
 pub(super) fn seen(sampling: &Sampling) -> String {
-    if sampling.changes.is_empty() {
+    let Some(first) = sampling.changes.first().map(|change| change.seconds) else {
         return format!("of one folio in {}", sampling.one_in);
-    }
-    let first = sampling.changes.first().map_or(0.0, |change| change.seconds);
+    };
     let changes: Vec<String> =
         sampling.changes.iter().map(|change| format!("from {:.1} s on of one in {}", change.seconds, change.one_in)).collect();
     format!("of the folios seen (all until {first:.1} s, {})", changes.join(", "))

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::cost::is_kernel_s;
 use super::num::{UNKNOWN, clean, cut_start, grouped, grouped_or, pad_end, pad_start, percent, rate, seconds, short, short_or};
-use super::sampling::{count, seen, share};
+use super::sampling::{Sampling, count, seen, share};
 use super::summary::{CalibrationState, Lruvec, Summary, WhatIf};
 use crate::stream::header::{Lru, Via};
 
@@ -86,7 +86,7 @@ fn source(out: &mut String, s: &Summary) -> fmt::Result {
     }
     match src.sampling {
         0 | 1 => what.push_str(", every folio seen"),
-        n if s.sampling.as_ref().is_some_and(|sampling| !sampling.changes.is_empty()) => write!(what, ", 1/{n} of folios seen now")?,
+        n if s.sampling.as_ref().is_some_and(Sampling::is_mixed) => write!(what, ", 1/{n} of folios seen now")?,
         n => write!(what, ", 1/{n} of folios seen")?,
     }
     item(out, "source", &what)?;
@@ -387,7 +387,7 @@ fn checks(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{} {:>12} {:>12}", pad_end("the kernel's own counters", 52), "kernel", "observed")?;
     let sampled = match &s.sampling {
-        Some(sampling) if !sampling.changes.is_empty() => " (ever fewer seen)".to_owned(),
+        Some(sampling) if sampling.is_mixed() => " (ever fewer seen)".to_owned(),
         Some(sampling) => format!(" (1/{} seen)", sampling.one_in),
         None => String::new(),
     };

@@ -3,7 +3,7 @@
 //! Who is left out from then on is unknown, not idle: it goes from every table. What the kernel still reports of it, because
 //! the programs learned of the rate a moment later, is left out too, so that the row in the stream is the exact border.
 
-use observer_common::{SWAP_DEV, sample};
+use observer_common::sample;
 
 use crate::{
     session::{
@@ -32,7 +32,7 @@ impl Session {
         }
         self.ghosts.retain(|identity| {
             // Of memory without a file, whether a refault is seen is chance from now on.
-            identity.dev != SWAP_DEV && outlives(identity, true) && sample::keeps(hash(identity, true, 0), one_in)
+            outlives(identity, true) && sample::keeps(hash(identity, true, 0), one_in)
         });
         self.sampling.thin(one_in);
         let at_ns = self.last_ts.saturating_sub(self.first_ts);
