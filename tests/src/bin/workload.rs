@@ -15,6 +15,7 @@ use observer::simulate::random::Random;
 use observer::simulate::zipf::Zipf;
 use observer_tests::cgroup::Cgroup;
 use observer_tests::report::Meter;
+use observer_tests::slices::Slices;
 use observer_tests::{PAGE, files, large};
 use rustix::fs::{Advice, fadvise};
 use serde::Serialize;
@@ -124,6 +125,10 @@ struct ZipfRead {
     /// Whether the kernel may read ahead.
     #[arg(long, default_value = "off", value_name = "WHETHER")]
     readahead: Switch,
+    /// Where to write, as they go on, how long every 1024 accesses took.
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    slices: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -254,8 +259,13 @@ impl Chooser {
 fn zipf_read(args: &ZipfRead) -> Result<()> {
     let mut chooser = Chooser::new(args.file.pages, &args.accesses.popularity)?;
     let reader = Reader::new(files::open(&args.file.file, args.file.pages)?, args.readahead)?;
+    let mut slices = args.slices.as_deref().map(Slices::create).transpose()?;
     let meter = args.accesses.group.enter()?;
-    print(&meter.run("zipf-read", args, args.accesses.amount.ramp, args.accesses.amount.reads, || reader.read(chooser.next()))?)
+    let access = || {
+        reader.read(chooser.next())?;
+        slices.as_mut().map_or(Ok(()), Slices::count)
+    };
+    print(&meter.run("zipf-read", args, args.accesses.amount.ramp, args.accesses.amount.reads, access)?)
 }
 
 fn zipf_mmap(args: &ZipfMmap) -> Result<()> {

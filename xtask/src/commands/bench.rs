@@ -14,10 +14,10 @@ pub(crate) struct Args {
     /// What to measure; without it everything.
     #[arg(value_enum)]
     what: Vec<What>,
-    /// Where `capture` measures: `host` (as root), or a kernel in a virtual machine, where ratios count and absolutes do not.
+    /// Where `capture` and `pressure` measure: `host` (as root), or a kernel in a virtual machine, where ratios count and absolutes do not.
     #[arg(long, default_value = "newest", value_name = "host|VERSION")]
     kernel: String,
-    /// How often `capture` measures each way.
+    /// How often they measure each way.
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
 }
@@ -31,6 +31,9 @@ enum What {
     /// What observing takes from a page-cache read workload, events lost, bytes per event, beside bpftrace and trace-cmd from
     /// Debian's packages. Only when named.
     Capture,
+    /// What observing takes from reads of which some miss, under a cgroup's limit, in one workload beside which observer comes and
+    /// goes: throughput with its standard error. Only when named.
+    Pressure,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -44,6 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.what.contains(&What::Capture) {
         super::bench_capture::run(&args.kernel, args.rounds.into())?;
+    }
+    if args.what.contains(&What::Pressure) {
+        super::bench_pressure::run(&args.kernel, args.rounds.into())?;
     }
     Ok(ExitCode::SUCCESS)
 }

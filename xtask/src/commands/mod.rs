@@ -2,10 +2,12 @@
 
 pub(crate) mod bench;
 mod bench_capture;
+mod bench_pressure;
 pub(crate) mod demo;
 pub(crate) mod ebpf;
 pub(crate) mod kernel_types;
 pub(crate) mod memory;
+mod scripted;
 pub(crate) mod setup;
 mod size;
 pub(crate) mod test;

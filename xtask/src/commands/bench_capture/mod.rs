@@ -4,26 +4,19 @@ mod results;
 mod table;
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use xtask::guest::Copied;
-use xtask::kernel::Kernel;
+use anyhow::Result;
 use xtask::peers::{self, Peers};
-use xtask::programs::{self, Link, PROGRAMS};
-use xtask::shell::{self, say};
-use xtask::vm::{Output, Step, Vm};
+
+use super::scripted::{Folders, Scripted};
 
 /// Runs every way in turn.
 const ROUNDS: &str = include_str!("rounds.sh");
 
 /// One run of the workload.
 const MEASURED: &str = include_str!("measured.sh");
-
-/// The folder of scripts and peers in a guest.
-const GUEST_FOLDER: &str = "/bench";
 
 /// What the columns are.
 const EXPLAINED: &str = "\
@@ -77,69 +70,20 @@ pub(super) fn run(kernel: &str, rounds: usize) -> Result<()> {
     // Without peers (no Debian mirror, say) observer is measured all the same.
     let peers = peers::fetch().map_err(|error| format!("{error:#}"));
     let ways = || WAYS.iter().filter(|way| peers.is_ok() || way.tracer == Tracer::Observer);
-    let release = if kernel == "host" {
-        natively(peers.as_ref().ok(), ways(), rounds, out.path())?
-    } else {
-        in_guest(Kernel::resolve(kernel)?, peers.as_ref().ok(), ways(), rounds, out.path())?
-    };
+    let files = peers.as_ref().map_or(&[] as &[_], |peers| &peers.files);
+    let timeout = Duration::from_secs(900 * rounds as u64);
+    let script = Scripted { kernel, scripts: &[("rounds.sh", ROUNDS), ("measured.sh", MEASURED)], files, out: out.path(), timeout };
+    let reads = if script.is_native() { "1000000" } else { "60000" };
+    let release = script.run(|Folders { scripts, out, scratch }| {
+        let fixed = [scripts, &rounds.to_string(), out, scratch, reads].map(str::to_owned);
+        fixed.into_iter().chain(ways().map(|way| way.how.to_owned())).collect()
+    })?;
     println!("Page-cache reads on {release}, medians of {rounds} alternating rounds\n");
     let ways: Vec<Way> = ways().cloned().collect();
     print!("{}", table::table(&table::read(out.path(), &ways, rounds)?));
     match peers {
         Ok(peers) => print_notes(&peers, out.path()),
         Err(reason) => println!("\nbpftrace and trace-cmd: not available: {reason}"),
-    }
-    Ok(())
-}
-
-/// What the script was told, where its folders are.
-fn words<'a>(folder: &str, rounds: usize, out: &str, scratch: &str, reads: &str, ways: impl Iterator<Item = &'a Way>) -> Vec<String> {
-    let fixed = ["sh".to_owned(), format!("{folder}/rounds.sh"), folder.to_owned(), rounds.to_string(), out.to_owned()];
-    let fixed = fixed.into_iter().chain([scratch.to_owned(), reads.to_owned()]);
-    fixed.chain(ways.map(|way| way.how.to_owned())).collect()
-}
-
-fn in_guest<'a>(kernel: Kernel, peers: Option<&Peers>, ways: impl Iterator<Item = &'a Way>, rounds: usize, out: &Path) -> Result<String> {
-    let scripts = tempfile::tempdir()?;
-    write_scripts(scripts.path())?;
-    let mut vm = Vm::new(kernel);
-    // The peers' libraries lie in the guest's memory.
-    vm.memory = 2 << 30;
-    vm.out = Some(out.to_owned());
-    vm.timeout = Duration::from_secs(900 * rounds as u64);
-    let scripts = ["rounds.sh", "measured.sh"].map(|name| Copied { host: scripts.path().join(name), guest: name.to_owned() });
-    let files = scripts.iter().chain(peers.map(|peers| &peers.files).into_iter().flatten());
-    vm.copies = files.map(|file| Copied { host: file.host.clone(), guest: format!("{GUEST_FOLDER}/{}", file.guest) }).collect();
-    let words = words(GUEST_FOLDER, rounds, "/out", "/data", "60000", ways);
-    Ok(vm.run_steps(&[Step::new(words)], &mut Output::Keep)?.succeeded()?.release)
-}
-
-fn natively<'a>(peers: Option<&Peers>, ways: impl Iterator<Item = &'a Way>, rounds: usize, out: &Path) -> Result<String> {
-    let folder = tempfile::tempdir()?;
-    write_scripts(folder.path())?;
-    for place in ["bin", "lib"] {
-        fs::create_dir(folder.path().join(place))?;
-    }
-    for file in peers.map(|peers| &peers.files).into_iter().flatten() {
-        symlink(&file.host, folder.path().join(&file.guest))?;
-    }
-    for (program, built) in PROGRAMS.iter().zip(programs::build(&PROGRAMS, Link::Host)?) {
-        fs::copy(built, folder.path().join(program.name))?;
-    }
-    let text = |path: &Path| Ok::<_, anyhow::Error>(path.to_str().context("a path that is text")?.to_owned());
-    let place = text(folder.path())?;
-    let search = format!("{place}:{}", std::env::var("PATH").unwrap_or_default());
-    say(format_args!("{rounds} rounds on this machine's own kernel"));
-    // In a mount namespace of its own: tracefs may have to be mounted, and the machine stays as it is.
-    let mut unshare = shell::command("unshare", "util-linux")?;
-    unshare.arg("--mount").args(words(&place, rounds, &text(out)?, &place, "1000000", ways)).env("PATH", search);
-    shell::output(&mut unshare)?;
-    Ok(fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned())
-}
-
-fn write_scripts(folder: &Path) -> Result<()> {
-    for (name, text) in [("rounds.sh", ROUNDS), ("measured.sh", MEASURED)] {
-        fs::write(folder.join(name), text).with_context(|| name.to_owned())?;
     }
     Ok(())
 }

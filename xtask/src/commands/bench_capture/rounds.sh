@@ -19,6 +19,8 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
+. "$folder/settled.sh"
+
 peer() { program=$1; shift; "$folder/lib/ld-linux-x86-64.so.2" --library-path "$folder/lib" "$folder/bin/$program" "$@"; }
 measured() { echo "sh $folder/measured.sh $run $scratch/bench.file $reads"; }
 
@@ -32,7 +34,7 @@ observer_records() {
     sleep 0.1
   done
   # The census of what is on the lists already is not what is measured.
-  sleep 2
+  settled $recorder
   $(measured) $recorder
   status=$?
   kill $recorder

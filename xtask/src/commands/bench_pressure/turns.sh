@@ -1,0 +1,81 @@
+# Reads go on in a cgroup that is smaller than their file, while observer comes and goes. $1: the folder with this script;
+# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch. After them observer's arguments of each
+# way. Results: `slices`, from the workload; `stretches`, when which way (from 0 on, or `none`) watched, in seconds since boot;
+# WAY.TURN.summary; `failed` with the reason.
+folder=$1 turns=$2 out=$3 scratch=$4 seconds=$5
+shift 5
+. "$folder/settled.sh"
+
+pages=32768 limit=67108864
+fail() { echo "$*" > "$out/failed"; exit 1; }
+
+workload= recorder= group=
+leave() {
+  for child in $workload $recorder; do kill -CONT "$child"; kill "$child"; wait "$child"; done 2> /dev/null
+  [ -z "$group" ] || rmdir "$group"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+make_group() {
+  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    root=/sys/fs/cgroup file=memory.max
+    echo +memory > $root/cgroup.subtree_control || fail "cannot give control groups a memory limit"
+  else
+    root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts) file=memory.limit_in_bytes
+  fi
+  mkdir "$root/observer-bench" || fail "cannot make a control group in ${root:-any hierarchy with a memory controller}"
+  group=$root/observer-bench
+  echo $limit > "$group/$file" || fail "cannot limit the memory of $group"
+}
+
+# When it is now, in seconds since boot.
+now() { cut -d ' ' -f 1 /proc/uptime; }
+
+stretch() {
+  kill -CONT $workload
+  # What comes first belongs to the way before.
+  sleep 0.3
+  begun=$(now)
+  sleep "$seconds"
+  echo "$1 $begun $(now)" >> "$out/stretches"
+  kill -STOP $workload || fail "the workload ended: $(tail -n 1 "$out/workload.stderr")"
+}
+
+watched() {
+  : > "$scratch/run.arrows"
+  # Words of a way are meant to split.
+  observer record -o "$scratch/run.arrows" $2 > "$out/record.stderr" 2>&1 & recorder=$!
+  while ! [ -s "$scratch/run.arrows" ]; do
+    kill -0 $recorder || { recorder=; fail "observer record: $(tail -n 1 "$out/record.stderr")"; }
+    sleep 0.1
+  done
+  # The census of what is on the lists already is not what is measured.
+  settled $recorder
+  stretch "$1"
+  kill $recorder
+  wait $recorder
+  recorder=
+  observer replay "$scratch/run.arrows" --json > "$out/$1.$turn.summary" || fail "observer replay failed"
+  rm -f "$scratch/run.arrows"
+}
+
+workload make-file --file "$scratch/bench.file" --pages $pages || fail "cannot make a file of $pages pages"
+sync
+make_group
+sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" \
+  workload zipf-read --file "$scratch/bench.file" --pages $pages --theta 0.9 --seed 5 --reads 100000000000 --slices "$out/slices" \
+  > /dev/null 2> "$out/workload.stderr" & workload=$!
+# The cgroup is full, and what is popular is in it.
+sleep "$((seconds * 2))"
+kill -STOP $workload
+stretch none
+for turn in $(seq "$turns"); do
+  way=0
+  for arguments in "$@"; do
+    watched $way "$arguments"
+    stretch none
+    way=$((way + 1))
+  done
+done
+rm -f "$scratch/bench.file"
