@@ -61,6 +61,18 @@ fn memory_that_comes_back_from_swap_is_known_by_its_swap_entry() {
     assert_eq!(stream.fg().refaults, frame::Refaults { actual: 2, judged: 2, avoidable: 2 });
 }
 
+#[test]
+fn an_entry_that_is_read_before_the_refault_keeps_its_verdict_for_it() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    let second = stream.max_seq - 1;
+    swapped_out(&mut stream, 64, second);
+    anon(&mut stream, Kind::Add, 640, BARE, 0);
+    anon(&mut stream, Kind::SwapRead, 640, ENTRY, 0);
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 0, judged: 0, avoidable: 0 });
+    anon(&mut stream, Kind::Refault, 640, ENTRY, 0);
+    assert_eq!(stream.fg().refaults, frame::Refaults { actual: 1, judged: 1, avoidable: 1 });
+}
+
 /// Compressed swap on 6.12, as recorded there: the folio bypasses the swap cache, is refaulted and requested before
 /// anything says which entry fills it, and may even be on a list by then.
 #[test]

@@ -40,6 +40,10 @@ impl Session {
     /// Which swap entry fills a folio, where its refault could not tell: the verdict on that eviction is made up for.
     pub(super) fn on_swap_read(&mut self, event: &FolioEvent) {
         let (Some(identity), Some(slot)) = (event.identity, self.world.slot(event.folio)) else { return };
+        // Of a folio that is read before it is refaulted, the refault will tell.
+        if !self.arrivals.contains_key(&slot) {
+            return;
+        }
         let Some(memories) = self.ghosts.take(&identity) else { return };
         let Some(arrival) = self.arrivals.remove(&slot) else { return };
         let folio = *self.world.folio(slot);
