@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use aya::{
     Btf, Ebpf,
-    programs::{BtfTracePoint, FEntry, FExit, KProbe},
+    programs::{BtfTracePoint, FEntry, FExit, KProbe, ProgramError},
 };
 
 use crate::{
@@ -35,10 +35,25 @@ pub fn attach(ebpf: &mut Ebpf, btf: &Btf, plans: &[Plan]) -> Vec<Hook> {
         .collect()
 }
 
-/// The innermost reason in one line: verifier logs run to pages.
+/// The innermost reason in one line. Verifier logs run to pages: what it objects to stands at their end.
 fn root_cause(error: &anyhow::Error) -> String {
     let cause = error.root_cause().to_string();
-    cause.lines().next().unwrap_or_default().to_owned()
+    let cause = cause.lines().next().unwrap_or_default();
+    let log = error.chain().find_map(|cause| match cause.downcast_ref::<ProgramError>()? {
+        ProgramError::LoadError { verifier_log, .. } => Some(verifier_log.to_string()),
+        _ => None,
+    });
+    match log.as_deref().and_then(objection) {
+        Some(objection) => format!("{cause}: the verifier says: {objection}"),
+        None => cause.to_owned(),
+    }
+}
+
+/// The last line of a verifier's log before its statistics.
+fn objection(log: &str) -> Option<&str> {
+    const STATISTICS: [&str; 4] = ["verification time", "stack depth", "processed", "subprog"];
+    let told = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    told.take_while(|line| !STATISTICS.iter().any(|word| line.starts_with(word))).last()
 }
 
 fn attach_one(ebpf: &mut Ebpf, btf: &Btf, plan: &Plan) -> Result<()> {
@@ -73,4 +88,18 @@ fn attach_one(ebpf: &mut Ebpf, btf: &Btf, plan: &Plan) -> Result<()> {
 /// refuse to attach them.
 pub fn functions_hooked(hooks: &[Hook]) -> bool {
     hooks.iter().any(|hook| matches!(hook.via, Via::Fentry | Via::Fexit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::objection;
+
+    #[test]
+    fn the_verifier_s_objection_is_found() {
+        let log = "0: R1=ctx() R10=fp0\n795: (79) r2 = *(u64 *)(r2 +0)\naccess beyond struct swap_io_ctx at off 24 size 8\n\
+                   verification time 162383 usec\nstack depth max 0\nprocessed 2969 insns (limit 1000000)\n";
+        assert_eq!(objection(log), Some("access beyond struct swap_io_ctx at off 24 size 8"));
+        assert_eq!(objection(""), None);
+        assert_eq!(objection("processed 0 insns\n"), None);
+    }
 }
