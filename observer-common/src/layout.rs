@@ -37,6 +37,8 @@ pub struct Layout {
     pub memcg_cgroup: u32,
     /// `mem_cgroup.id.id`, the private id of shadow entries.
     pub memcg_id: u32,
+    /// `mem_cgroup.css.serial_nr`.
+    pub memcg_serial: u32,
     /// `mem_cgroup.nodeinfo`.
     pub memcg_nodeinfo: u32,
     /// `cgroup.kn`.
@@ -130,6 +132,7 @@ impl Layout {
         objcg_memcg: ABSENT,
         memcg_cgroup: ABSENT,
         memcg_id: ABSENT,
+        memcg_serial: ABSENT,
         memcg_nodeinfo: ABSENT,
         cgroup_kn: ABSENT,
         cgroup_level: ABSENT,

@@ -11,8 +11,7 @@ use aya_ebpf::{
 use observer_common::{CLOCK_UNKNOWN, Cold, Head, Kind, SWAP_DEV};
 
 use crate::{
-    config::layout,
-    names,
+    memcg, names,
     read::{self, Identity},
     sample,
     struct_page::Folio,
@@ -51,23 +50,22 @@ pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> H
     Head { ts, folio, flags, clock, kind: kind as u8, aux, cpu: cpu as u16 }
 }
 
-/// Looks at a folio, and goes on with it if it belongs to the stream. Sampling is asked first: it drops the most.
+/// Goes on with a folio if it belongs to the stream. Sampling is asked first: it drops the most.
 #[inline(always)]
-pub(crate) fn of_stream(folio: u64, then: impl FnOnce(&Folio, Option<u64>)) {
-    let folio = Folio::read(folio);
-    if !sample::kept(&folio) {
+pub(crate) fn of_stream(folio: &Folio, then: impl FnOnce(Option<u64>)) {
+    if !sample::kept(folio) {
         return;
     }
     let memcg = folio.memcg();
-    if read::observed(memcg) {
-        then(&folio, memcg);
+    if memcg::observed(memcg) {
+        then(memcg);
     }
 }
 
 /// Something happened to a folio: flags word and clock.
 #[inline(always)]
-pub(crate) fn hot(kind: Kind, folio: u64, aux: u8) {
-    of_stream(folio, |folio, memcg| {
+pub(crate) fn hot(kind: Kind, folio: &Folio, aux: u8) {
+    of_stream(folio, |memcg| {
         let flags = folio.flags();
         let clock = read::clock(memcg, flags);
         emit::<Head>(|out| {
@@ -78,14 +76,14 @@ pub(crate) fn hot(kind: Kind, folio: u64, aux: u8) {
 
 /// Something happened to a folio whose identity matters: flags word, clock, who and where it is.
 #[inline(always)]
-pub(crate) fn cold(kind: Kind, folio: u64, aux: u8, arg: u64) {
-    of_stream(folio, |folio, memcg| write(kind, folio, aux, arg, memcg, &folio.identity()));
+pub(crate) fn cold(kind: Kind, folio: &Folio, aux: u8, arg: u64) {
+    of_stream(folio, |memcg| write(kind, folio, aux, arg, memcg, &folio.identity()));
 }
 
 /// The same where swap is involved: a folio of the swap cache is known by its swap entry, which survives eviction.
 #[inline(always)]
-pub(crate) fn cold_by_swap(kind: Kind, folio: u64, aux: u8, arg: u64) {
-    of_stream(folio, |folio, memcg| {
+pub(crate) fn cold_by_swap(kind: Kind, folio: &Folio, aux: u8, arg: u64) {
+    of_stream(folio, |memcg| {
         let identity = match folio.swap_entry(kind as u8 == Kind::SwapRead as u8) {
             Some(index) => Identity { dev: SWAP_DEV, ino: 0, index, inode: 0 },
             None => folio.identity(),
@@ -99,11 +97,7 @@ pub(crate) fn cold_by_swap(kind: Kind, folio: u64, aux: u8, arg: u64) {
 pub(crate) fn write(kind: Kind, folio: &Folio, aux: u8, arg: u64, memcg: Option<u64>, identity: &Identity) {
     let flags = folio.flags();
     let clock = read::clock(memcg, flags);
-    let cgroup = read::cgroup_id(memcg);
-    let memcg_id = match memcg {
-        Some(memcg) => read::member::<u16>(memcg, layout!(memcg_id)).unwrap_or(0),
-        None => 0,
-    };
+    let memcg::Facts { cgroup, memcg_id, .. } = memcg::facts(memcg);
     let Identity { dev, ino, index, inode } = *identity;
     if inode != 0 {
         names::tell_once(dev, ino, inode);

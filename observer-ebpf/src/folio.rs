@@ -9,13 +9,14 @@ use observer_common::{Kind, inc_gen};
 use crate::{
     emit::{cold, hot},
     read,
+    struct_page::Folio,
 };
 
 /// A folio asks to be put on a list; placement comes later, when its batch is drained.
 #[fentry]
 fn folio_add_lru(ctx: FEntryContext) -> u32 {
     if !read::is_self() {
-        cold(Kind::Add, ctx.arg(0), read::task_bits(), 0);
+        cold(Kind::Add, &Folio::of_hook(ctx.arg(0)), read::task_bits(), 0);
     }
     0
 }
@@ -23,7 +24,7 @@ fn folio_add_lru(ctx: FEntryContext) -> u32 {
 /// A folio was put on a list: its flags now hold the generation chosen.
 #[btf_tracepoint]
 fn mm_lru_insertion(ctx: BtfTracePointContext) -> u32 {
-    cold(Kind::Insert, ctx.arg(0), 0, 0);
+    cold(Kind::Insert, &Folio::of_hook(ctx.arg(0)), 0, 0);
     0
 }
 
@@ -31,7 +32,7 @@ fn mm_lru_insertion(ctx: BtfTracePointContext) -> u32 {
 #[fentry]
 fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
     if !read::is_self() {
-        hot(Kind::Mark, ctx.arg(0), 0);
+        hot(Kind::Mark, &Folio::of_hook(ctx.arg(0)), 0);
     }
     0
 }
@@ -39,7 +40,7 @@ fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
 /// The scan, or aging with four generations, moved a folio up: flags after it.
 #[fexit]
 fn folio_inc_gen(ctx: FExitContext) -> u32 {
-    hot(Kind::IncGen, ctx.arg(1), inc_gen::DONE);
+    hot(Kind::IncGen, &Folio::of_hook(ctx.arg(1)), inc_gen::DONE);
     0
 }
 
@@ -47,7 +48,7 @@ fn folio_inc_gen(ctx: FExitContext) -> u32 {
 #[kprobe]
 fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
     if let Some(folio) = ctx.arg::<u64>(1) {
-        hot(Kind::IncGen, folio, 0);
+        hot(Kind::IncGen, &Folio::read(folio), 0);
     }
     0
 }
@@ -55,6 +56,6 @@ fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
 /// A folio was activated.
 #[btf_tracepoint]
 fn mm_lru_activate(ctx: BtfTracePointContext) -> u32 {
-    hot(Kind::Activate, ctx.arg(0), 0);
+    hot(Kind::Activate, &Folio::of_hook(ctx.arg(0)), 0);
     0
 }

@@ -10,6 +10,7 @@ mod config;
 mod emit;
 mod folio;
 mod mapped;
+mod memcg;
 mod names;
 mod page_cache;
 mod peek;

@@ -9,6 +9,7 @@ use crate::{
     config::layout,
     emit::{emit, head, hot},
     read,
+    struct_page::Folio,
 };
 
 /// Aging found a young entry of this folio (6.14 and later). Called with the previous run's folio, which may be none.
@@ -20,7 +21,7 @@ fn walk_update_folio(ctx: FEntryContext) -> u32 {
     let folio = if layout!(walk_folio_arg) == 1 { second } else { third };
     let object: u64 = ctx.arg(0);
     if folio != 0 {
-        hot(Kind::Walk, folio, if object != 0 { walk::AGING } else { 0 });
+        hot(Kind::Walk, &Folio::of_hook(folio), if object != 0 { walk::AGING } else { 0 });
     }
     0
 }
@@ -28,14 +29,14 @@ fn walk_update_folio(ctx: FEntryContext) -> u32 {
 /// The same before 6.14.
 #[fentry]
 fn folio_update_gen(ctx: FEntryContext) -> u32 {
-    hot(Kind::Walk, ctx.arg(0), walk::AGING);
+    hot(Kind::Walk, &Folio::of_hook(ctx.arg(0)), walk::AGING);
     0
 }
 
 /// A young entry of a reclaim candidate, or of a neighbour when no aging walk is under way.
 #[fentry]
 fn lru_gen_set_refs(ctx: FEntryContext) -> u32 {
-    hot(Kind::SetRefs, ctx.arg(0), 0);
+    hot(Kind::SetRefs, &Folio::of_hook(ctx.arg(0)), 0);
     0
 }
 

@@ -1,5 +1,7 @@
 //! The name of a file, told once.
 
+use core::ptr::read_volatile;
+
 use aya_ebpf::{
     cty::c_void,
     helpers::generated::bpf_probe_read_kernel_str,
@@ -20,19 +22,23 @@ static TOLD: LruHashMap<u64, u8> = LruHashMap::with_max_entries(16384, 0);
 
 /// The file that this CPU came across last: what happens in a row mostly is about one.
 #[map]
-static LATEST: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+static LATEST: PerCpuArray<[u64; 3]> = PerCpuArray::with_max_entries(1, 0);
 
 /// Sends a file's path, innermost component first, unless it was sent before.
 #[inline(always)]
 pub(crate) fn tell_once(dev: u32, ino: u64, inode: u64) {
-    // The address tells apart a removed file from one that got its number.
-    let key = inode ^ ino.rotate_left(40) ^ u64::from(dev);
-    if let Some(latest) = LATEST.get_ptr_mut(0) {
-        // SAFETY: this CPU's own slot, alive as long as the program.
-        if unsafe { core::mem::replace(&mut *latest, key) } == key {
-            return;
-        }
+    let Some(latest) = LATEST.get_ptr_mut(0) else { return };
+    // SAFETY: this CPU's own slot, alive as long as the program.
+    let latest = unsafe { &mut *latest };
+    // One by one: comparing arrays would copy them, and the verifier forbids that to what it takes for a pointer.
+    if latest[0] == inode && latest[1] == ino && latest[2] == u64::from(dev) {
+        return;
     }
+    *latest = [inode, ino, u64::from(dev)];
+    // SAFETY: as above. Read back it is a number to the verifier, whatever it was before.
+    let inode_number = unsafe { read_volatile(&raw const latest[0]) };
+    // The address tells apart a removed file from one that got its number.
+    let key = inode_number ^ ino.rotate_left(40) ^ u64::from(dev);
     if TOLD.get_ptr(&key).is_some() {
         return;
     }

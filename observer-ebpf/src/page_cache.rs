@@ -4,14 +4,16 @@ use aya_ebpf::{macros::btf_tracepoint, programs::BtfTracePointContext};
 use observer_common::{Kind, Range};
 
 use crate::{
+    config::layout,
     emit::{bare_head, cold, emit},
     names, read, sample,
+    struct_page::Folio,
 };
 
 /// A folio leaves the page cache, reclaimed or not.
 #[btf_tracepoint]
 fn mm_filemap_delete_from_page_cache(ctx: BtfTracePointContext) -> u32 {
-    cold(Kind::Delete, ctx.arg(0), 0, 0);
+    cold(Kind::Delete, &Folio::of_hook(ctx.arg(0)), 0, 0);
     0
 }
 
@@ -19,7 +21,7 @@ fn mm_filemap_delete_from_page_cache(ctx: BtfTracePointContext) -> u32 {
 #[btf_tracepoint]
 fn mm_filemap_add_to_page_cache(ctx: BtfTracePointContext) -> u32 {
     if !read::is_self() {
-        cold(Kind::CacheAdd, ctx.arg(0), read::task_bits(), 0);
+        cold(Kind::CacheAdd, &Folio::of_hook(ctx.arg(0)), read::task_bits(), 0);
     }
     0
 }
@@ -51,12 +53,18 @@ fn range(kind: Kind, mapping: u64, first: u64, last: u64) {
     if read::is_self() {
         return;
     }
-    let Some((dev, ino, inode)) = read::file(mapping) else { return };
-    if !sample::range_kept(kind, ino, first, last) {
-        return;
+    // Directly: of all that is observed these come most often, and the hook tells the verifier what `mapping` is.
+    // SAFETY: the hook passed `mapping`; the others are members with such a pointer in them.
+    unsafe {
+        let inode = read::directly::<u64>(mapping, layout!(mapping_host));
+        let ino = read::directly::<u64>(inode, layout!(inode_ino));
+        if inode == 0 || !sample::range_kept(kind, ino, first, last) {
+            return;
+        }
+        let dev = read::directly::<u32>(read::directly::<u64>(inode, layout!(inode_sb)), layout!(sb_dev));
+        names::tell_once(dev, ino, inode);
+        emit::<Range>(|out| {
+            out.write(Range { head: bare_head(kind, inode), ino, first, last, dev, pad: 0 });
+        });
     }
-    names::tell_once(dev, ino, inode);
-    emit::<Range>(|out| {
-        out.write(Range { head: bare_head(kind, inode), ino, first, last, dev, pad: 0 });
-    });
 }

@@ -6,7 +6,7 @@ use aya_ebpf::{
 };
 use observer_common::{CLOCK_UNKNOWN, layout::ABSENT, pack_clock, task};
 
-use crate::config::{filter_cgroup, layout, self_tgid};
+use crate::config::{layout, self_tgid};
 
 /// Copies `size_of::<T>()` bytes of kernel memory; false (and zeros, by the helper) when they cannot be read.
 #[inline(always)]
@@ -37,6 +37,17 @@ pub(crate) fn member<T: Copy + Default>(base: u64, offset: u32) -> Option<T> {
     if offset == ABSENT { None } else { value(base + u64::from(offset)) }
 }
 
+/// Reads a member without a helper: zero where the pointer leads nowhere.
+///
+/// # Safety
+/// `base` is what the verifier knows to point to a kernel type with such a member at `offset`: an argument of the hook, or
+/// what was read from one in this way. It refuses anything else, and arithmetic with the value read.
+#[inline(always)]
+pub(crate) unsafe fn directly<T: Copy>(base: u64, offset: u32) -> T {
+    // SAFETY: the verifier checks type and size, and the kernel handles a fault. Volatile: the compiler must not merge reads.
+    unsafe { core::ptr::read_volatile((base + u64::from(offset)) as *const T) }
+}
+
 /// NUMA node out of a flags word.
 #[inline(always)]
 pub(crate) fn node(flags: u64) -> u64 {
@@ -65,52 +76,6 @@ pub(crate) fn clock(memcg: Option<u64>, flags: u64) -> u32 {
         Some([max, anon, file]) => pack_clock(max, anon, file),
         None => CLOCK_UNKNOWN,
     }
-}
-
-/// The cgroup of a memory cgroup.
-#[inline(always)]
-fn cgroup(memcg: u64) -> Option<u64> {
-    member(memcg, layout!(memcg_cgroup))
-}
-
-/// kernfs id of a cgroup.
-#[inline(always)]
-fn kn_id(cgroup: u64) -> Option<u64> {
-    member(member(cgroup, layout!(cgroup_kn))?, layout!(kn_id))
-}
-
-/// User space's id of a memory cgroup, 0 when unknown.
-#[inline(always)]
-pub(crate) fn cgroup_id(memcg: Option<u64>) -> u64 {
-    match memcg {
-        Some(memcg) => match cgroup(memcg) {
-            Some(cgroup) => kn_id(cgroup).unwrap_or(0),
-            None => 0,
-        },
-        None => 0,
-    }
-}
-
-/// Whether a memory cgroup is inside the observed subtree.
-#[inline(always)]
-pub(crate) fn observed(memcg: Option<u64>) -> bool {
-    let (wanted, level) = filter_cgroup();
-    if wanted == 0 {
-        return true;
-    }
-    inside(memcg, wanted, level).unwrap_or(false)
-}
-
-#[inline(always)]
-fn inside(memcg: Option<u64>, wanted: u64, level: u32) -> Option<bool> {
-    let cgroup = cgroup(memcg?)?;
-    let own_level: u32 = member(cgroup, layout!(cgroup_level))?;
-    if own_level < level {
-        return Some(false);
-    }
-    // A cgroup is its own ancestor at its own level.
-    let ancestor: u64 = value(cgroup + u64::from(layout!(cgroup_ancestors)) + u64::from(level & 0xff) * 8)?;
-    Some(kn_id(ancestor)? == wanted)
 }
 
 /// Whether the observer itself is running.

@@ -12,7 +12,7 @@ use observer_common::{Controller, Kind, Shrink, layout::ABSENT};
 use crate::{
     config::layout,
     emit::{bare_head, emit},
-    read,
+    memcg, read,
 };
 
 /// When a lruvec's controller was last sent.
@@ -58,11 +58,11 @@ fn try_to_inc_max_seq(ctx: FExitContext) -> u32 {
 #[inline(always)]
 fn shrink(kind: Kind, lruvec: u64, scan_control: u64) -> bool {
     let memcg = read::member::<u64>(lruvec - u64::from(layout!(pn_lruvec)), layout!(pn_memcg));
-    if !read::observed(memcg) {
+    if !memcg::observed(memcg) {
         return true;
     }
     let Some([max_seq, anon, file]) = read::seqs(lruvec) else { return false };
-    let cgroup = read::cgroup_id(memcg);
+    let cgroup = memcg::facts(memcg).cgroup;
     emit::<Shrink>(|out| {
         let out = out.as_mut_ptr();
         let mut priority = 0;

@@ -39,9 +39,7 @@ fn hash(folio: &Folio) -> u32 {
     if mapping == 0 || mapping & 3 != 0 || read::is_set(folio.flags(), layout!(swapbacked_bit)) {
         return sample::of_address(read::number(folio.address));
     }
-    let inode: u64 = read::member(mapping, layout!(mapping_host)).unwrap_or(0);
-    let ino: u64 = read::member(inode, layout!(inode_ino)).unwrap_or(0);
-    sample::of_file(ino, folio.index())
+    sample::of_file(folio.ino(), folio.index())
 }
 
 /// Whether a range of a file may touch a folio that belongs to the sample.

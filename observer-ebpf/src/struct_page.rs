@@ -17,6 +17,8 @@ pub(crate) struct Folio {
     pub(crate) address: u64,
     /// Whether anything could be read there; if not, all of it is zero.
     pub(crate) readable: bool,
+    /// Whether a hook passed it, so that the verifier knows what it points to. Known to the compiler.
+    hooked: bool,
     words: [u64; WORDS],
 }
 
@@ -26,7 +28,13 @@ impl Folio {
     pub(crate) fn read(address: u64) -> Self {
         let mut words = [0; WORDS];
         let readable = read::copy(&raw mut words, address);
-        Self { address, readable, words }
+        Self { address, readable, hooked: false, words }
+    }
+
+    /// Reads one that a hook passed as a pointer to a folio.
+    #[inline(always)]
+    pub(crate) fn of_hook(address: u64) -> Self {
+        Self { hooked: true, ..Self::read(address) }
     }
 
     /// Its flags word, the first member on every kernel (the loader checks that).
@@ -91,17 +99,59 @@ impl Folio {
         // Bit 0 marks an anon_vma; what is no file has no inode.
         if mapping != 0
             && mapping & 3 == 0
-            && let Some((dev, ino, inode)) = read::file(mapping)
+            && let Some((dev, ino, inode)) = self.file(mapping)
         {
             return Identity { dev, ino, index, inode };
         }
         Identity { dev: 0, ino: mapping, index, inode: 0 }
     }
 
+    #[inline(always)]
+    fn file(&self, mapping: u64) -> Option<(u32, u64, u64)> {
+        if !self.hooked {
+            return read::file(mapping);
+        }
+        // SAFETY: from a hook's folio on, each is a pointer that the one before it holds.
+        unsafe {
+            let inode = self.inode();
+            if inode == 0 {
+                return None;
+            }
+            let sb: u64 = read::directly(inode, layout!(inode_sb));
+            Some((read::directly(sb, layout!(sb_dev)), read::directly(inode, layout!(inode_ino)), inode))
+        }
+    }
+
+    /// The inode of a hook's folio of a file.
+    ///
+    /// # Safety
+    /// Only of a hook's folio.
+    #[inline(always)]
+    unsafe fn inode(&self) -> u64 {
+        // SAFETY: the caller's.
+        unsafe { read::directly(read::directly(self.address, layout!(folio_mapping)), layout!(mapping_host)) }
+    }
+
+    /// The inode's number, 0 when unknown, of a folio of a file.
+    #[inline(always)]
+    pub(crate) fn ino(&self) -> u64 {
+        if self.hooked {
+            // SAFETY: a hook's folio.
+            return unsafe { read::directly(self.inode(), layout!(inode_ino)) };
+        }
+        let inode: u64 = read::member(self.mapping(), layout!(mapping_host)).unwrap_or(0);
+        read::member(inode, layout!(inode_ino)).unwrap_or(0)
+    }
+
     /// Whether nobody holds it: it is no folio any more.
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
-        read::member::<u32>(self.address, layout!(folio_refcount)) == Some(0)
+        let offset = layout!(folio_refcount);
+        if offset == ABSENT || !self.readable {
+            return false;
+        }
+        let holding = self.word(offset & !7);
+        (holding >> ((offset & 4) * 8)) as u32 == 0
     }
 
     /// Its swap entry, when it is in the swap cache or is being read from swap (`reading`).

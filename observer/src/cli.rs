@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::capture::sample::Sample;
+use crate::kernel::hooks::Tier;
 use crate::model::rules::Rules;
 use crate::units::{self, Limit};
 
@@ -81,6 +82,9 @@ pub struct Observe {
     /// Buffer between the kernel and observer, a power of two (up to 1G): a larger one outlives longer bursts
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = units::ring)]
     pub ring: u32,
+    /// Which hooks are used
+    #[arg(long, value_name = "WHICH", default_value = "all")]
+    pub hooks: Tier,
 }
 
 /// `observer live`.
@@ -121,7 +125,7 @@ pub struct Record {
     #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: Option<u32>,
     /// Take the events from a recording, - for standard input, instead of from this kernel
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cgroup", "run", "memory_max", "cost", "sample", "ring"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cgroup", "run", "memory_max", "cost", "sample", "ring", "hooks"])]
     pub from: Option<PathBuf>,
     /// End after this long (90s, 5m)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -242,7 +246,9 @@ mod tests {
             assert_eq!((record.observe.sample, record.observe.ring), (sample, ring), "{line}");
         }
         let Some(Command::Live(live)) = parse("observer live --sample 1/64").unwrap().command else { panic!() };
-        assert_eq!(live.observe.sample, Sample::OneIn(64));
+        assert_eq!((live.observe.sample, live.observe.hooks), (Sample::OneIn(64), Tier::All));
+        let Some(Command::Live(live)) = parse("observer live --hooks tracepoints").unwrap().command else { panic!() };
+        assert_eq!(live.observe.hooks, Tier::Tracepoints);
         let Some(Command::Replay(replay)) =
             parse("observer replay - --speed 2.5x --rules fg-v4 --rules fg-v4,defer=oldest").unwrap().command
         else {
@@ -283,6 +289,8 @@ mod tests {
             "observer record -o x --from y --sample 1/8",
             "observer record -o x --from y --sample auto",
             "observer record -o x --from y --ring 4M",
+            "observer record -o x --from y --hooks tracepoints",
+            "observer live --hooks some",
             "observer live --ring 5M",
             "observer live --ring 2G",
             "observer live --ring 100",

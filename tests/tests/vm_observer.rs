@@ -54,6 +54,12 @@ fn follows_the_kernel(kernel: &str) {
              observer replay /out/killed.arrows --json > /out/killed.json",
         )
         .may_fail(),
+        // The tier of kernels that let no function be hooked.
+        shell(
+            "observer record -o /out/ranges.arrows --hooks tracepoints -- \
+             workload zipf-read --file /data/zipf.db --pages 2000 --theta 0.9 --reads 20000 --seed 6; \
+             observer replay /out/ranges.arrows --json > /out/ranges.json",
+        ),
     ];
     let result = vm.run_steps(&steps, &mut Output::Keep).unwrap().succeeded().unwrap();
     assert_eq!(result.warnings(), Vec::<&str>::new());
@@ -98,6 +104,17 @@ fn follows_the_kernel(kernel: &str) {
     // ended once (spec 3.1): some hundreds, large folios being many pages.
     let accesses = number(&file["accesses"]);
     assert!((19_000..=20_000).contains(&accesses), "{accesses} of 20000 reads before the last second");
+
+    let ranges = json(&out.path().join("ranges.json"));
+    let hooked = |via: &str| ranges["hooks"].as_array().unwrap().iter().filter(|hook| hook["via"] == via).count();
+    assert_eq!((hooked("fentry"), hooked("fexit"), hooked("kprobe")), (0, 0, 0));
+    for name in ["reads", "faults", "fault-around"] {
+        let row = ranges["hooks"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!(row["via"], "tpbtf", "{row}");
+    }
+    let file = ranges["files"].as_array().unwrap().iter().find(|file| file["name"].as_str().unwrap().ends_with("zipf.db")).unwrap().clone();
+    let accesses = number(&file["accesses"]);
+    assert!((19_000..=20_000).contains(&accesses), "{accesses} of 20000 reads in the tracepoints tier");
 
     println!(
         "{}: {scored} scored, {agree} agree, {unknown} unknown; {refaults} refaults, kernel {kernel_s}; {} events, ready after {:.1} s, over after {:.1} s",

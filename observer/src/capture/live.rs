@@ -30,7 +30,8 @@ use crate::{
         cgroup::{self, CgroupNames},
         flag_fields,
         frames::{Frames, Place, Unplaced},
-        hooks, layout, own_rules,
+        hooks::{self, Tier},
+        layout, own_rules,
         symbols::Symbols,
     },
     stream::{
@@ -53,11 +54,13 @@ pub struct Options {
     pub cost: bool,
     /// Which folios are observed.
     pub sample: Sample,
+    /// Which hooks are used.
+    pub tier: Tier,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: Sample::Automatic }
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: Sample::Automatic, tier: Tier::All }
     }
 }
 
@@ -139,7 +142,7 @@ impl Live {
         let frames = place(&btf, vmemmap);
         // Before the hooks: what they report until the census is over is about folios that nobody knows yet.
         let (mut on_demand, missing) = OnDemand::new(&mut ebpf, frames)?;
-        let mut hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols);
+        let mut hooks = attach_all(&mut ebpf, &kernel_btf, &btf, &symbols, options.tier);
         ensure!(
             hooks.iter().any(|hook| hook.via != Via::None),
             "the kernel refused every hook ({}): `observer doctor` says what to change",
@@ -323,8 +326,8 @@ fn place(btf: &Btf, vmemmap: Result<u64>) -> Result<Place> {
     }
 }
 
-fn attach_all(ebpf: &mut Ebpf, kernel_btf: &aya::Btf, btf: &Btf, symbols: &Symbols) -> Vec<Hook> {
-    let mut hooks = attach::attach(ebpf, kernel_btf, &hooks::plan(btf, symbols));
+fn attach_all(ebpf: &mut Ebpf, kernel_btf: &aya::Btf, btf: &Btf, symbols: &Symbols, tier: Tier) -> Vec<Hook> {
+    let mut hooks = attach::attach(ebpf, kernel_btf, &hooks::plan(btf, symbols, tier));
     if !attach::functions_hooked(&hooks) {
         hooks.extend(attach::attach(ebpf, kernel_btf, &hooks::plan_tracepoints(btf, symbols)));
     }

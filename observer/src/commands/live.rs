@@ -63,7 +63,7 @@ pub(super) fn give_up(keep: CapabilitySet, source: &impl Source) {
 
 /// What was asked for of how the kernel is observed.
 pub(super) fn options(args: &cli::Observe) -> Options {
-    Options { cost: args.cost, sample: args.sample, ring_bytes: args.ring, ..Options::default() }
+    Options { cost: args.cost, sample: args.sample, ring_bytes: args.ring, tier: args.hooks, ..Options::default() }
 }
 
 /// This kernel's events with its own counters beside them.

@@ -22,7 +22,12 @@ pub use text::render;
 use crate::{
     capture::live::{self, DRAIN_EVERY, Live, Options},
     exit::Code,
-    kernel::{btf::Btf, hooks, own_rules, symbols::Symbols},
+    kernel::{
+        btf::Btf,
+        hooks::{self, Tier},
+        own_rules,
+        symbols::Symbols,
+    },
     session::{Session, frame::Calibration, frame::SourceKind},
     stream::header::{Hook, Lru, Via},
 };
@@ -94,7 +99,7 @@ pub fn examine() -> Report {
         report.own_rules = Some(own.name().to_owned());
         report.own_rules_because = because.to_owned();
         let symbols = Symbols::running(&hooks::symbols_wanted()).unwrap_or_default();
-        report.hooks = hooks::plan(&btf, &symbols).iter().map(planned).chain(live::planned_on_demand()).map(Row::from).collect();
+        report.hooks = hooks::plan(&btf, &symbols, Tier::All).iter().map(planned).chain(live::planned_on_demand()).map(Row::from).collect();
     }
     let failure = match Live::start(&Options::default()) {
         Ok(live) => attached(&mut report, live).err(),

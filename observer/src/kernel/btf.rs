@@ -146,13 +146,16 @@ impl Btf {
         self.typedefs.contains_key(&format!("btf_trace_{name}"))
     }
 
-    /// Position of the first parameter of `function` that is a pointer to `struct structure`.
-    pub fn argument_of_type(&self, function: &str, structure: &str) -> Option<u32> {
+    /// What each argument of `function` points to: the name of the struct, empty where it is something else.
+    pub fn arguments(&self, function: &str) -> Option<Vec<String>> {
         let TypeVariant::FuncProto(prototype) = self.types.from_id(*self.functions.get(function)?)? else { return None };
-        let position = prototype.parameter_list().iter().position(|parameter| {
-            let Ok(pointee) = self.types.pointee_tid(parameter.tid()) else { return false };
-            self.types.name_of(pointee).as_deref() == Some(structure)
-        })?;
+        let pointee = |tid| self.types.pointee_tid(tid).ok().and_then(|pointee| self.types.name_of(pointee));
+        Some(prototype.parameter_list().iter().map(|parameter| pointee(parameter.tid()).unwrap_or_default()).collect())
+    }
+
+    /// Position of the first argument of `function` that is a pointer to `struct structure`.
+    pub fn argument_of_type(&self, function: &str, structure: &str) -> Option<u32> {
+        let position = self.arguments(function)?.iter().position(|argument| argument == structure)?;
         u32::try_from(position).ok()
     }
 }

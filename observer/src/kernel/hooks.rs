@@ -3,6 +3,16 @@
 use super::{btf::Btf, symbols::Symbols};
 use crate::stream::header::Via;
 
+/// Which hooks are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Tier {
+    /// Functions, and tracepoints in their place where the kernel lets no function be hooked
+    #[default]
+    All,
+    /// Tracepoints only: reads are told as ranges of a file, and no eviction, refault or generation is seen
+    Tracepoints,
+}
+
 /// A place a program can go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -37,6 +47,26 @@ struct Wanted {
 const fn way(program: &'static str, via: Via, target: &'static str) -> Way {
     Way { program, via, target }
 }
+
+/// What programs take the first arguments of their function for: pointers to these structs. Others do not care.
+const ARGUMENTS: &[(&str, &[&str])] = &[
+    ("folio_add_lru", &["folio"]),
+    ("folio_mark_accessed", &["folio"]),
+    ("workingset_refault", &["folio"]),
+    ("workingset_eviction", &["folio", "mem_cgroup"]),
+    ("try_to_shrink_lruvec_enter", &["lruvec", "scan_control"]),
+    ("try_to_shrink_lruvec_exit", &["lruvec", "scan_control"]),
+    ("inc_max_seq", &["lruvec"]),
+    ("try_to_inc_max_seq", &["lruvec"]),
+    ("folio_inc_gen", &["lruvec", "folio"]),
+    ("folio_inc_gen_clone", &["lruvec", "folio"]),
+    ("walk_update_folio", &["lru_gen_mm_walk"]),
+    ("folio_update_gen", &["folio"]),
+    ("lru_gen_set_refs", &["folio"]),
+    ("lru_gen_look_around", &["page_vma_mapped_walk"]),
+    ("swap_read_folio", &["folio"]),
+    ("swap_read_folio_second", &["swap_io_ctx", "folio"]),
+];
 
 /// Hooks of the full tier.
 const WANTED: &[Wanted] = &[
@@ -102,7 +132,7 @@ const WANTED: &[Wanted] = &[
     },
     Wanted {
         name: "swap_read_folio",
-        ways: &[way("swap_read_folio", Via::Fentry, "swap_read_folio")],
+        ways: &[way("swap_read_folio", Via::Fentry, "swap_read_folio"), way("swap_read_folio_second", Via::Fentry, "swap_read_folio")],
         without: "which swap entry fills a folio that bypasses the swap cache: such refaults get no verdict",
     },
     Wanted { name: "mm_lru_activate", ways: &[way("mm_lru_activate", Via::TpBtf, "mm_lru_activate")], without: "activations" },
@@ -137,19 +167,28 @@ pub fn symbols_wanted() -> Vec<&'static str> {
 }
 
 /// Plans for the full tier.
-pub fn plan(btf: &Btf, symbols: &Symbols) -> Vec<Plan> {
-    WANTED.iter().map(|wanted| choose(wanted, btf, symbols)).collect()
+pub fn plan(btf: &Btf, symbols: &Symbols, tier: Tier) -> Vec<Plan> {
+    WANTED.iter().map(|wanted| choose(wanted, btf, symbols, tier)).collect()
 }
 
 /// Plans that replace function hooks where the kernel refuses those.
 pub fn plan_tracepoints(btf: &Btf, symbols: &Symbols) -> Vec<Plan> {
-    TRACEPOINTS.iter().map(|wanted| choose(wanted, btf, symbols)).collect()
+    TRACEPOINTS.iter().map(|wanted| choose(wanted, btf, symbols, Tier::Tracepoints)).collect()
 }
 
-fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols) -> Plan {
+fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols, tier: Tier) -> Plan {
     let mut reasons: Vec<String> = Vec::new();
     for way in wanted.ways {
-        match reach(way, btf, symbols) {
+        let reached = match way.via {
+            Via::Fentry | Via::Fexit | Via::Kprobe if tier == Tier::Tracepoints => Err("functions are not to be hooked".to_owned()),
+            _ => reach(way, btf, symbols).and_then(|target| match btf.arguments(way.target) {
+                Some(arguments) if !fits(way.program, &arguments.iter().map(String::as_str).collect::<Vec<_>>()) => {
+                    Err(format!("{} takes other arguments here than those known: ({})", way.target, arguments.join(", ")))
+                }
+                _ => Ok(target),
+            }),
+        };
+        match reached {
             Ok(target) => {
                 return Plan {
                     name: wanted.name,
@@ -165,6 +204,20 @@ fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols) -> Plan {
         }
     }
     Plan { name: wanted.name, program: "", via: Via::None, target: String::new(), why: reasons.join("; "), without: wanted.without }
+}
+
+/// Whether a function's arguments, as [`Btf::arguments`] tells them, are what a program takes them for. Another kernel's function
+/// of that name may take something else, and the program would read it as what it is not.
+pub(super) fn fits(program: &str, arguments: &[&str]) -> bool {
+    let expected = ARGUMENTS.iter().find(|(name, _)| *name == program).map_or(&[] as &[_], |(_, expected)| expected);
+    let rest = match program {
+        // What it returns is behind its arguments.
+        "workingset_eviction" => arguments.len() == expected.len(),
+        // Its place is looked up (`walk_folio_arg`).
+        "walk_update_folio" => arguments.iter().skip(1).take(2).any(|argument| *argument == "folio"),
+        _ => true,
+    };
+    arguments.starts_with(expected) && rest
 }
 
 /// The symbol to use, or why this way is closed.

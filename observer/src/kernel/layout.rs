@@ -32,6 +32,7 @@ pub fn offsets(btf: &Btf) -> Result<Layout> {
         objcg_memcg: optional("obj_cgroup", "memcg"),
         memcg_cgroup: optional("mem_cgroup", "css.cgroup"),
         memcg_id: optional("mem_cgroup", "id.id"),
+        memcg_serial: optional("mem_cgroup", "css.serial_nr"),
         memcg_nodeinfo: optional("mem_cgroup", "nodeinfo"),
         cgroup_kn: optional("cgroup", "kn"),
         cgroup_level: optional("cgroup", "level"),

@@ -1,6 +1,11 @@
 //! Layout and choice of hooks on the kernels whose types are stored in `stored/` (`cargo xtask kernel-types` brings them).
 
-use super::{btf::Btf, hooks, layout, own_rules, symbols::Symbols};
+use super::{
+    btf::Btf,
+    hooks::{self, Tier},
+    layout, own_rules,
+    symbols::Symbols,
+};
 use crate::stream::header::{Lru, OwnRules, Via};
 
 /// One kernel.
@@ -25,7 +30,7 @@ impl Stored {
         let mut text = String::new();
         let (rules, because) = own_rules::find(&self.btf, Lru::Mglru);
         writeln!(text, "rules {} ({because})", rules.name()).unwrap();
-        for plan in hooks::plan(&self.btf, &self.symbols).iter().chain(&hooks::plan_tracepoints(&self.btf, &self.symbols)) {
+        for plan in hooks::plan(&self.btf, &self.symbols, Tier::All).iter().chain(&hooks::plan_tracepoints(&self.btf, &self.symbols)) {
             let why = if plan.why.is_empty() { String::new() } else { format!(" ({})", plan.why) };
             writeln!(text, "{}: {} {} {}{why}", plan.name, plan.via.name(), plan.program, plan.target).unwrap();
         }
@@ -36,9 +41,34 @@ impl Stored {
     }
 
     fn via(&self, name: &str) -> (Via, String) {
-        let plan = hooks::plan(&self.btf, &self.symbols).into_iter().find(|plan| plan.name == name).unwrap();
+        let plan = hooks::plan(&self.btf, &self.symbols, Tier::All).into_iter().find(|plan| plan.name == name).unwrap();
         (plan.via, plan.target)
     }
+}
+
+#[test]
+fn without_functions_every_plan_is_a_tracepoint() {
+    let kernel = stored!("7.3");
+    let plans = hooks::plan(&kernel.btf, &kernel.symbols, Tier::Tracepoints);
+    assert!(plans.iter().all(|plan| matches!(plan.via, Via::TpBtf | Via::None)), "{plans:?}");
+    let hooked = |name: &str| plans.iter().find(|plan| plan.name == name).unwrap();
+    assert_eq!(hooked("mm_lru_insertion").via, Via::TpBtf);
+    assert_eq!(hooked("folio_add_lru").why, "functions are not to be hooked");
+}
+
+#[test]
+fn a_function_that_takes_something_else_is_not_hooked() {
+    let fits = |function, arguments: &[&str]| hooks::fits(function, arguments);
+    assert!(fits("folio_inc_gen", &["lruvec", "folio", ""]) && !fits("folio_inc_gen", &["folio", "lruvec"]));
+    assert!(!fits("folio_add_lru", &["page"]) && !fits("folio_add_lru", &[]));
+    assert!(fits("workingset_eviction", &["folio", "mem_cgroup"]) && !fits("workingset_eviction", &["folio", "mem_cgroup", ""]));
+    assert!(fits("swap_read_folio", &["folio", ""]) && !fits("swap_read_folio", &["swap_io_ctx", "folio"]));
+    assert!(fits("swap_read_folio_second", &["swap_io_ctx", "folio"]) && !fits("swap_read_folio_second", &["folio", ""]));
+    assert!(fits("walk_update_folio", &["lru_gen_mm_walk", "folio", ""]) && !fits("walk_update_folio", &["lru_gen_mm_walk", ""]));
+    let swap_read = |kernel: &Stored| {
+        hooks::plan(&kernel.btf, &kernel.symbols, Tier::All).into_iter().find(|plan| plan.name == "swap_read_folio").unwrap().program
+    };
+    assert_eq!((swap_read(&stored!("6.18")), swap_read(&stored!("7.3"))), ("swap_read_folio", "swap_read_folio_second"));
 }
 
 #[test]
