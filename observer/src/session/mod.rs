@@ -10,6 +10,8 @@
 mod bounds_tests;
 pub mod calibration;
 pub mod clock;
+#[cfg(test)]
+mod compared_tests;
 mod counters;
 pub mod decode;
 mod feed;
@@ -20,6 +22,7 @@ mod isolation;
 mod nested;
 mod observed;
 mod picture;
+mod ranges;
 pub mod rule_set;
 mod sampling;
 #[cfg(test)]
