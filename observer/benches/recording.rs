@@ -221,6 +221,7 @@ fn header() -> Header {
         own_rules_because: "made up".into(),
         layout: FlagLayout {
             referenced: 2,
+            uptodate: None,
             active: 5,
             workingset: 9,
             swapbacked: 17,

@@ -1,5 +1,5 @@
-//! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps, large
-//! folios that are split.
+//! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps, writes to
+//! tmpfs, large folios that are split.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -130,6 +130,31 @@ fn kernel_6_12_s_mapped_and_swapped_memory_is_followed() {
     // It reclaims far more at once than 7.3 (spec 6.1): the same limit would have it do nothing else.
     // No rule set keeps swapped memory that it evicts: its own rules put each access into the youngest generation (swap_tests.rs).
     follows_mapped_and_anon("6.12", "32M", 20_000);
+}
+
+/// The kernel marks what is written to tmpfs without a call, and what is only allocated there not at all.
+#[test]
+fn the_newest_kernel_s_writes_to_tmpfs_are_followed() {
+    let out = tempfile::tempdir().unwrap();
+    let scripts = [
+        // The pages of a file come into another generation: two prove the positions in the flags word.
+        "workload make-file --file /data/f --pages 256; sync; echo 3 > /proc/sys/vm/drop_caches; mkdir /t; mount -t tmpfs tmpfs /t"
+            .to_owned(),
+        "observer record -o /out/tmpfs.arrows -- sh -ec 'cat /data/f > /dev/null; \
+         dd if=/dev/zero of=/t/a bs=4k count=8000; dd if=/dev/zero of=/t/b bs=64k count=100; \
+         for n in 1 2 3 4 5; do dd if=/dev/zero of=/t/c bs=4k count=9; rm /t/c; done; \
+         fallocate -l 4194304 /t/d; dd if=/dev/zero of=/t/d bs=4k count=500 conv=notrunc; cat /t/a > /dev/null; rm /t/a /t/b /t/d'; \
+         observer replay /out/tmpfs.arrows --json > /out/tmpfs.json"
+            .to_owned(),
+    ];
+    let release = run("newest", &scripts, out.path());
+    let summary = json(&out.path().join("tmpfs.json"));
+    assert_eq!(number(&summary["source"]["lost"]), 0);
+    for (kind, least) in [("insert", 10_000), ("mark", 8_000), ("delete", 10_000), ("all", 30_000)] {
+        let [scored, agree, unknown] = fidelity(&summary, kind, "anon");
+        println!("{release} {kind}: {agree} of {scored} agree, {unknown} unknown");
+        assert!(scored >= least && agree * 1000 >= scored * 995, "{kind}: {agree} of {scored} agree");
+    }
 }
 
 /// Pages of the cgroup's lists, anon and file: as observer tracks them, and as the kernel counts them.

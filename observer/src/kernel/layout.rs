@@ -110,6 +110,7 @@ pub fn flag_bits(btf: &Btf) -> Result<FlagLayout> {
     let one_of = |names: &[&str]| names.iter().find_map(|name| bit(name).ok());
     Ok(FlagLayout {
         referenced: bit("PG_referenced")?,
+        uptodate: bit("PG_uptodate").ok(),
         active: bit("PG_active")?,
         workingset: bit("PG_workingset")?,
         swapbacked: bit("PG_swapbacked")?,

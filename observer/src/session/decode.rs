@@ -16,6 +16,8 @@ pub struct Seen {
     pub traits: Traits,
     /// PG_lru.
     pub lru: bool,
+    /// PG_uptodate: it holds data. None where a recording does not tell its position.
+    pub uptodate: Option<bool>,
 }
 
 /// Reads flags words of one kernel.
@@ -38,6 +40,7 @@ struct Bits {
     writeback: u64,
     dropbehind: u64,
     lru: u64,
+    uptodate: Option<u64>,
     gen_shift: u8,
     gen_mask: u64,
     refs_shift: u8,
@@ -61,6 +64,7 @@ impl Decoder {
                 writeback: bit(layout.writeback),
                 dropbehind: layout.dropbehind.map_or(0, bit),
                 lru: bit(layout.lru),
+                uptodate: layout.uptodate.map(bit),
                 gen_shift: layout.gen_pgoff.unwrap_or(0) & 63,
                 gen_mask: if layout.gen_pgoff.is_some() { 7 } else { 0 },
                 refs_shift: layout.refs_pgoff.unwrap_or(0) & 63,
@@ -92,6 +96,7 @@ impl Decoder {
                 pages,
             },
             lru: on(bits.lru),
+            uptodate: bits.uptodate.map(on),
         }
     }
 }

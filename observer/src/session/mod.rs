@@ -27,6 +27,9 @@ pub mod rule_set;
 mod sampling;
 #[cfg(test)]
 mod sampling_tests;
+mod shmem;
+#[cfg(test)]
+mod shmem_tests;
 pub mod side;
 mod step;
 #[cfg(test)]

@@ -43,6 +43,7 @@ impl Session {
                 flags: FolioFlags::default(),
                 traits: Traits { pages: folio.pages(), file: folio.is_file, ..Default::default() },
                 lru: true,
+                uptodate: None,
             };
             let moment = Moment { slot, seen, actual: self.actual[slot as usize], window: self.window_of(&folio), known: false, kind };
             for set in 0..self.rules.len() {

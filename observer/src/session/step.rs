@@ -11,6 +11,7 @@ use crate::{
         decode::Seen,
         rule_set::{Engine, RuleSet},
         sampling::{Of, unit_of},
+        shmem::FirstWrite,
         world::{Folio, NOBODY, Slot, is_anon},
     },
     stream::{
@@ -62,6 +63,7 @@ impl Session {
         if self.nested_mark(&moment, cpu) {
             return;
         }
+        self.first_write(&moment);
         self.follow_residency(&moment);
         if self.free_run.is_some() {
             self.tell(event, &moment, history);
@@ -99,7 +101,11 @@ impl Session {
             }
             // Nor has what came from swap, before it is mapped; and anon memory may go over to another process.
             let moved = is_anon(&held) && is_anon(&identity) && held.index == identity.index && !begins;
-            if held.ino == 0 || moved {
+            // A page that was removed while it waited for its insertion is inserted nameless, and free at once: who comes empty to its
+            // address is another.
+            let empty = || self.decoder.read(event.flags, 1).uptodate == Some(false);
+            let reused = event.kind == Kind::Add && self.rules[OWN].state(slot).on_list && empty();
+            if (held.ino == 0 || moved) && !reused {
                 self.world.identify(slot, identity);
                 return Some((slot, true));
             }
@@ -121,15 +127,17 @@ impl Session {
         self.grow_lruvecs(lruvec);
         let file = self.world.files.of(&identity, home.cgroup, lruvec);
         self.begin_files_anew();
+        let seen = self.decoder.read(event.flags, 1);
         let folio = Folio {
             address: event.folio,
             identity,
             lruvec,
             file,
             order: home.order,
-            is_file: self.decoder.read(event.flags, 1).traits.file,
+            is_file: seen.traits.file,
             epoch: self.epoch,
             nested: NOBODY,
+            first_write: FirstWrite::expected(event, &identity, &seen),
             promoted: 0,
         };
         let slot = self.world.begin(folio)?;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     index::{Index, of_address, of_identity},
-    session::{clock::Lruvec, files::Files},
+    session::{clock::Lruvec, files::Files, shmem::FirstWrite},
     stream::event::{Home, Identity},
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Folio {
     pub(crate) epoch: u32,
     /// CPU on which the kernel itself is about to mark it accessed, as part of what the latest event reported; [`NOBODY`] for none.
     pub(crate) nested: u16,
+    /// Whether a first write to it is still to be seen.
+    pub(crate) first_write: FirstWrite,
     /// Sides that promoted it in the current window: bit 0 the kernel, bit n + 1 rule set n.
     pub(crate) promoted: u16,
 }

@@ -67,6 +67,9 @@ pub enum Lru {
 pub struct FlagLayout {
     /// PG_referenced.
     pub referenced: u8,
+    /// PG_uptodate; None in recordings made before it was asked for.
+    #[serde(default)]
+    pub uptodate: Option<u8>,
     /// PG_active.
     pub active: u8,
     /// PG_workingset.
@@ -197,6 +200,7 @@ pub(crate) mod tests {
     pub(crate) fn layout() -> FlagLayout {
         FlagLayout {
             referenced: 2,
+            uptodate: Some(3),
             active: 8,
             workingset: 9,
             swapbacked: 17,
