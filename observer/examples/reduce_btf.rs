@@ -322,7 +322,7 @@ fn main() -> Result<()> {
     let symbols = Symbols::parse(&text, &hooks::symbols_wanted());
     let facts = |bytes: &[u8]| -> Result<String> {
         let btf = Btf::parse(bytes)?;
-        let plans = (hooks::plan(&btf, &symbols), hooks::plan_tracepoints(&btf, &symbols));
+        let plans = (hooks::plan(&btf, &symbols, hooks::Tier::All), hooks::plan_tracepoints(&btf, &symbols));
         let rules = own_rules::find(&btf, Lru::Mglru);
         Ok(format!("{:#?} {:#?} {plans:#?} {rules:?}", layout::offsets(&btf), layout::flag_bits(&btf)))
     };
