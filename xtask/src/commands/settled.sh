@@ -1,9 +1,16 @@
-# Waits until a process runs for less than a twentieth of the time, or a minute.
+# Waits until observer is done with what it does at its start: until process $1 ran for less than a twentieth of the time, two seconds
+# long, or a minute. $2: a folder for files.
 settled() {
-  was=-100
+  # Where the kernel hides its symbols the census waits for a first folio, and in a sample not every one is seen.
+  dd if=/dev/zero of="$2/folios" bs=4k count=4096 2> /dev/null
+  rm "$2/folios"
+  # Nor must it pass for being done while it waits for the disk.
+  sync
+  was=-100 quiet=0
   for second in $(seq 60); do
     ran=$(awk '{ print $14 + $15 }' "/proc/$1/stat") || return 1
-    [ $((ran - was)) -gt 5 ] || return 0
+    quiet=$((ran - was > 5 ? 0 : quiet + 1))
+    [ $quiet -lt 2 ] || return 0
     was=$ran
     sleep 1
   done

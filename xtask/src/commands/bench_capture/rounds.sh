@@ -34,7 +34,7 @@ observer_records() {
     sleep 0.1
   done
   # The census of what is on the lists already is not what is measured.
-  settled $recorder
+  settled $recorder "$scratch"
   $(measured) $recorder
   status=$?
   kill $recorder

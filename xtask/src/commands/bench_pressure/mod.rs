@@ -25,7 +25,7 @@ pub(super) fn run(kernel: &str, turns: usize) -> Result<()> {
     let out = tempfile::tempdir()?;
     let timeout = Duration::from_secs(600 + 300 * turns as u64);
     let script = Scripted { kernel, scripts: &[("turns.sh", TURNS)], files: &[], out: out.path(), timeout };
-    // A guest's clock ticks for the same work some ten times longer.
+    // Emulated, the same reads take some ten times longer.
     let seconds = if script.is_native() { 3 } else { 20 };
     let result = script.run(|Folders { scripts, out, scratch }| {
         let fixed = [scripts, &turns.to_string(), out, scratch, &seconds.to_string()].map(str::to_owned);

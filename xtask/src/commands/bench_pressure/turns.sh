@@ -51,7 +51,7 @@ watched() {
     sleep 0.1
   done
   # The census of what is on the lists already is not what is measured.
-  settled $recorder
+  settled $recorder "$scratch"
   stretch "$1"
   kill $recorder
   wait $recorder
