@@ -27,6 +27,8 @@ fn change(why: &str) -> &'static str {
         "a kernel that lets functions be hooked (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y, no lockdown of tracing)"
     } else if why.contains("inlined or absent") {
         "nothing here: this kernel has no such function to hook (another version or compiler may)"
+    } else if why.contains("takes other arguments") {
+        "an observer that knows the function as this kernel has it"
     } else if why.contains("no tracepoint") {
         "a kernel with CONFIG_TRACEPOINTS=y and this tracepoint"
     } else if why.contains("kallsyms") || why.contains("vmemmap_base") {
@@ -47,6 +49,7 @@ mod tests {
         for (why, wanted) in [
             ("folio_add_lru: Operation not permitted (os error 1)", "CONFIG_DYNAMIC_FTRACE"),
             ("inc_max_seq is inlined or absent", "nothing here"),
+            ("folio_add_lru takes other arguments here than those known: (page)", "an observer that knows"),
             ("this kernel has no tracepoint mm_lru_insertion", "CONFIG_TRACEPOINTS"),
             ("/proc/kallsyms shows no address of pff: it hides them, or this kernel has no such table", "CONFIG_KALLSYMS_ALL"),
             ("the kernel refused the program sweep: unknown func bpf_loop#181", "bpf_loop"),

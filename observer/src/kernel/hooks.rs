@@ -177,7 +177,8 @@ pub fn plan_tracepoints(btf: &Btf, symbols: &Symbols) -> Vec<Plan> {
 }
 
 fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols, tier: Tier) -> Plan {
-    let mut reasons: Vec<String> = Vec::new();
+    let mut reasons: Vec<(&str, String)> = Vec::new();
+    let all = |reasons: Vec<(&str, String)>| reasons.into_iter().map(|(_, reason)| reason).collect::<Vec<_>>().join("; ");
     for way in wanted.ways {
         let reached = match way.via {
             Via::Fentry | Via::Fexit | Via::Kprobe if tier == Tier::Tracepoints => Err("functions are not to be hooked".to_owned()),
@@ -190,20 +191,16 @@ fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols, tier: Tier) -> Plan {
         };
         match reached {
             Ok(target) => {
-                return Plan {
-                    name: wanted.name,
-                    program: way.program,
-                    via: way.via,
-                    target,
-                    why: reasons.join("; "),
-                    without: wanted.without,
-                };
+                // That another program is for other arguments of this very function is no flaw of this one.
+                reasons.retain(|(of, _)| *of != target);
+                let why = all(reasons);
+                return Plan { name: wanted.name, program: way.program, via: way.via, target, why, without: wanted.without };
             }
-            Err(reason) if reasons.contains(&reason) => {}
-            Err(reason) => reasons.push(reason),
+            Err(reason) if reasons.iter().any(|(_, told)| *told == reason) => {}
+            Err(reason) => reasons.push((way.target, reason)),
         }
     }
-    Plan { name: wanted.name, program: "", via: Via::None, target: String::new(), why: reasons.join("; "), without: wanted.without }
+    Plan { name: wanted.name, program: "", via: Via::None, target: String::new(), why: all(reasons), without: wanted.without }
 }
 
 /// Whether a function's arguments, as [`Btf::arguments`] tells them, are what a program takes them for. Another kernel's function
