@@ -180,16 +180,7 @@ fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols, tier: Tier) -> Plan {
     let mut reasons: Vec<(&str, String)> = Vec::new();
     let all = |reasons: Vec<(&str, String)>| reasons.into_iter().map(|(_, reason)| reason).collect::<Vec<_>>().join("; ");
     for way in wanted.ways {
-        let reached = match way.via {
-            Via::Fentry | Via::Fexit | Via::Kprobe if tier == Tier::Tracepoints => Err("functions are not to be hooked".to_owned()),
-            _ => reach(way, btf, symbols).and_then(|target| match btf.arguments(way.target) {
-                Some(arguments) if !fits(way.program, &arguments.iter().map(String::as_str).collect::<Vec<_>>()) => {
-                    Err(format!("{} takes other arguments here than those known: ({})", way.target, arguments.join(", ")))
-                }
-                _ => Ok(target),
-            }),
-        };
-        match reached {
+        match reach(way, btf, symbols, tier) {
             Ok(target) => {
                 // That another program is for other arguments of this very function is no flaw of this one.
                 reasons.retain(|(of, _)| *of != target);
@@ -218,7 +209,21 @@ pub(super) fn fits(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// The symbol to use, or why this way is closed.
-fn reach(way: &Way, btf: &Btf, symbols: &Symbols) -> Result<String, String> {
+fn reach(way: &Way, btf: &Btf, symbols: &Symbols, tier: Tier) -> Result<String, String> {
+    if tier == Tier::Tracepoints && matches!(way.via, Via::Fentry | Via::Fexit | Via::Kprobe) {
+        return Err("functions are not to be hooked".to_owned());
+    }
+    let symbol = find(way, btf, symbols)?;
+    match btf.arguments(way.target) {
+        Some(arguments) if !fits(way.program, &arguments.iter().map(String::as_str).collect::<Vec<_>>()) => {
+            Err(format!("{} takes other arguments here than those known: ({})", way.target, arguments.join(", ")))
+        }
+        _ => Ok(symbol),
+    }
+}
+
+/// The symbol itself, whatever it takes.
+fn find(way: &Way, btf: &Btf, symbols: &Symbols) -> Result<String, String> {
     let name = way.target;
     match way.via {
         Via::TpBtf if btf.has_tracepoint(name) => Ok(name.to_owned()),
