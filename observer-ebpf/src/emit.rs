@@ -53,7 +53,7 @@ pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> H
 /// Goes on with a folio if it belongs to the stream. Sampling is asked first: it drops the most.
 #[inline(always)]
 pub(crate) fn of_stream(folio: &Folio, then: impl FnOnce(Option<u64>)) {
-    if !sample::kept(folio) {
+    if !(folio.is_chosen() || sample::kept(folio)) {
         return;
     }
     let memcg = folio.memcg();

@@ -15,8 +15,10 @@ use crate::{
 /// A folio asks to be put on a list; placement comes later, when its batch is drained.
 #[fentry]
 fn folio_add_lru(ctx: FEntryContext) -> u32 {
-    if !read::is_self() {
-        cold(Kind::Add, &Folio::of_hook(ctx.arg(0)), read::task_bits(), 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0))
+        && !read::is_self()
+    {
+        cold(Kind::Add, &folio, read::task_bits(), 0);
     }
     0
 }
@@ -24,15 +26,19 @@ fn folio_add_lru(ctx: FEntryContext) -> u32 {
 /// A folio was put on a list: its flags now hold the generation chosen.
 #[btf_tracepoint]
 fn mm_lru_insertion(ctx: BtfTracePointContext) -> u32 {
-    cold(Kind::Insert, &Folio::of_hook(ctx.arg(0)), 0, 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0)) {
+        cold(Kind::Insert, &folio, 0, 0);
+    }
     0
 }
 
 /// An access through a file descriptor (and what counts as one).
 #[fentry]
 fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
-    if !read::is_self() {
-        hot(Kind::Mark, &Folio::of_hook(ctx.arg(0)), 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0))
+        && !read::is_self()
+    {
+        hot(Kind::Mark, &folio, 0);
     }
     0
 }
@@ -40,7 +46,9 @@ fn folio_mark_accessed(ctx: FEntryContext) -> u32 {
 /// The scan, or aging with four generations, moved a folio up: flags after it.
 #[fexit]
 fn folio_inc_gen(ctx: FExitContext) -> u32 {
-    hot(Kind::IncGen, &Folio::of_hook(ctx.arg(1)), inc_gen::DONE);
+    if let Some(folio) = Folio::of_hook(ctx.arg(1)) {
+        hot(Kind::IncGen, &folio, inc_gen::DONE);
+    }
     0
 }
 
@@ -56,6 +64,8 @@ fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
 /// A folio was activated.
 #[btf_tracepoint]
 fn mm_lru_activate(ctx: BtfTracePointContext) -> u32 {
-    hot(Kind::Activate, &Folio::of_hook(ctx.arg(0)), 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0)) {
+        hot(Kind::Activate, &folio, 0);
+    }
     0
 }

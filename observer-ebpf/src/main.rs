@@ -4,6 +4,7 @@
 //! count what did not fit. Offsets arrive as constants in [`config::LAYOUT`].
 #![no_std]
 #![no_main]
+#![feature(asm_experimental_arch)]
 
 mod census;
 mod config;

@@ -20,8 +20,10 @@ fn walk_update_folio(ctx: FEntryContext) -> u32 {
     let (second, third): (u64, u64) = (black_box(ctx.arg(1)), black_box(ctx.arg(2)));
     let folio = if layout!(walk_folio_arg) == 1 { second } else { third };
     let object: u64 = ctx.arg(0);
-    if folio != 0 {
-        hot(Kind::Walk, &Folio::of_hook(folio), if object != 0 { walk::AGING } else { 0 });
+    if folio != 0
+        && let Some(folio) = Folio::of_hook(folio)
+    {
+        hot(Kind::Walk, &folio, if object != 0 { walk::AGING } else { 0 });
     }
     0
 }
@@ -29,14 +31,18 @@ fn walk_update_folio(ctx: FEntryContext) -> u32 {
 /// The same before 6.14.
 #[fentry]
 fn folio_update_gen(ctx: FEntryContext) -> u32 {
-    hot(Kind::Walk, &Folio::of_hook(ctx.arg(0)), walk::AGING);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0)) {
+        hot(Kind::Walk, &folio, walk::AGING);
+    }
     0
 }
 
 /// A young entry of a reclaim candidate, or of a neighbour when no aging walk is under way.
 #[fentry]
 fn lru_gen_set_refs(ctx: FEntryContext) -> u32 {
-    hot(Kind::SetRefs, &Folio::of_hook(ctx.arg(0)), 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0)) {
+        hot(Kind::SetRefs, &folio, 0);
+    }
     0
 }
 

@@ -13,15 +13,19 @@ use crate::{
 /// A folio leaves the page cache, reclaimed or not.
 #[btf_tracepoint]
 fn mm_filemap_delete_from_page_cache(ctx: BtfTracePointContext) -> u32 {
-    cold(Kind::Delete, &Folio::of_hook(ctx.arg(0)), 0, 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0)) {
+        cold(Kind::Delete, &folio, 0, 0);
+    }
     0
 }
 
 /// A folio enters the page cache.
 #[btf_tracepoint]
 fn mm_filemap_add_to_page_cache(ctx: BtfTracePointContext) -> u32 {
-    if !read::is_self() {
-        cold(Kind::CacheAdd, &Folio::of_hook(ctx.arg(0)), read::task_bits(), 0);
+    if let Some(folio) = Folio::of_hook(ctx.arg(0))
+        && !read::is_self()
+    {
+        cold(Kind::CacheAdd, &folio, read::task_bits(), 0);
     }
     0
 }
@@ -50,15 +54,12 @@ fn mm_filemap_map_pages(ctx: BtfTracePointContext) -> u32 {
 
 #[inline(always)]
 fn range(kind: Kind, mapping: u64, first: u64, last: u64) {
-    if read::is_self() {
-        return;
-    }
     // Directly: of all that is observed these come most often, and the hook tells the verifier what `mapping` is.
     // SAFETY: the hook passed `mapping`; the others are members with such a pointer in them.
     unsafe {
         let inode = read::directly::<u64>(mapping, layout!(mapping_host));
         let ino = read::directly::<u64>(inode, layout!(inode_ino));
-        if inode == 0 || !sample::range_kept(kind, ino, first, last) {
+        if inode == 0 || !sample::range_kept(kind, ino, first, last) || read::is_self() {
             return;
         }
         let dev = read::directly::<u32>(read::directly::<u64>(inode, layout!(inode_sb)), layout!(sb_dev));

@@ -5,6 +5,7 @@ use observer_common::layout::ABSENT;
 use crate::{
     config::layout,
     read::{self, Identity},
+    sample,
 };
 
 /// Words of a struct page that are read. Members beyond them are read one by one.
@@ -31,10 +32,19 @@ impl Folio {
         Self { address, readable, hooked: false, words }
     }
 
-    /// Reads one that a hook passed as a pointer to a folio.
+    /// Reads one that a hook passed as a pointer to a folio, if it belongs to the sample.
     #[inline(always)]
-    pub(crate) fn of_hook(address: u64) -> Self {
-        Self { hooked: true, ..Self::read(address) }
+    pub(crate) fn of_hook(address: u64) -> Option<Self> {
+        if !sample::keeps_hooked(address) {
+            return None;
+        }
+        Some(Self { hooked: true, ..Self::read(address) })
+    }
+
+    /// Whether it was only read because it belongs to the sample.
+    #[inline(always)]
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.hooked
     }
 
     /// Its flags word, the first member on every kernel (the loader checks that).
