@@ -52,7 +52,7 @@ pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> H
 
 /// Goes on with a folio if it belongs to the stream. Sampling is asked first: it drops the most.
 #[inline(always)]
-pub(crate) fn of_stream(folio: &Folio, then: impl FnOnce(Option<u64>)) {
+pub(crate) fn of_stream<const HOOKED: bool>(folio: &Folio<HOOKED>, then: impl FnOnce(Option<u64>)) {
     if !(folio.is_chosen() || sample::kept(folio)) {
         return;
     }
@@ -64,7 +64,7 @@ pub(crate) fn of_stream(folio: &Folio, then: impl FnOnce(Option<u64>)) {
 
 /// Something happened to a folio: flags word and clock.
 #[inline(always)]
-pub(crate) fn hot(kind: Kind, folio: &Folio, aux: u8) {
+pub(crate) fn hot<const HOOKED: bool>(kind: Kind, folio: &Folio<HOOKED>, aux: u8) {
     of_stream(folio, |memcg| {
         let flags = folio.flags();
         let clock = read::clock(memcg, flags);
@@ -76,13 +76,13 @@ pub(crate) fn hot(kind: Kind, folio: &Folio, aux: u8) {
 
 /// Something happened to a folio whose identity matters: flags word, clock, who and where it is.
 #[inline(always)]
-pub(crate) fn cold(kind: Kind, folio: &Folio, aux: u8, arg: u64) {
+pub(crate) fn cold<const HOOKED: bool>(kind: Kind, folio: &Folio<HOOKED>, aux: u8, arg: u64) {
     of_stream(folio, |memcg| write(kind, folio, aux, arg, memcg, &folio.identity()));
 }
 
 /// The same where swap is involved: a folio of the swap cache is known by its swap entry, which survives eviction.
 #[inline(always)]
-pub(crate) fn cold_by_swap(kind: Kind, folio: &Folio, aux: u8, arg: u64) {
+pub(crate) fn cold_by_swap<const HOOKED: bool>(kind: Kind, folio: &Folio<HOOKED>, aux: u8, arg: u64) {
     of_stream(folio, |memcg| {
         let identity = match folio.swap_entry(kind as u8 == Kind::SwapRead as u8) {
             Some(index) => Identity { dev: SWAP_DEV, ino: 0, index, inode: 0 },
@@ -94,7 +94,7 @@ pub(crate) fn cold_by_swap(kind: Kind, folio: &Folio, aux: u8, arg: u64) {
 
 /// Writes the record of a folio about which all is known.
 #[inline(always)]
-pub(crate) fn write(kind: Kind, folio: &Folio, aux: u8, arg: u64, memcg: Option<u64>, identity: &Identity) {
+pub(crate) fn write<const HOOKED: bool>(kind: Kind, folio: &Folio<HOOKED>, aux: u8, arg: u64, memcg: Option<u64>, identity: &Identity) {
     let flags = folio.flags();
     let clock = read::clock(memcg, flags);
     let memcg::Facts { cgroup, memcg_id, .. } = memcg::facts(memcg);

@@ -27,7 +27,7 @@ fn one_in() -> u32 {
 
 /// Whether a folio belongs to the sample.
 #[inline(always)]
-pub(crate) fn kept(folio: &Folio) -> bool {
+pub(crate) fn kept<const HOOKED: bool>(folio: &Folio<HOOKED>) -> bool {
     let n = one_in();
     n <= 1 || sample::keeps(hash(folio), n)
 }
@@ -54,7 +54,7 @@ pub(crate) fn keeps_hooked(folio: u64) -> bool {
 }
 
 #[inline(always)]
-fn hash(folio: &Folio) -> u32 {
+fn hash<const HOOKED: bool>(folio: &Folio<HOOKED>) -> u32 {
     let mapping = folio.mapping();
     // The address holds for what is anonymous in any way, lazily freed memory included.
     if mapping == 0 || mapping & 3 != 0 || read::is_set(folio.flags(), layout!(swapbacked_bit)) {

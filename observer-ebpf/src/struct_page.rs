@@ -1,4 +1,5 @@
-//! A folio as one read of its struct page finds it: what is asked of it lies side by side in memory.
+//! A folio as a program finds it. One that a hook passed is read member by member without a helper call, since the hook tells the
+//! verifier what it points to; of any other, what is asked of it lies side by side in memory and is read at once.
 
 use observer_common::layout::ABSENT;
 
@@ -8,56 +9,67 @@ use crate::{
     sample,
 };
 
-/// Words of a struct page that are read. Members beyond them are read one by one.
+/// Words of a struct page that are read at once. Members beyond them are read one by one.
 const WORDS: usize = 8;
 
-/// A folio's first words.
+/// A folio; `HOOKED` where a hook passed it. No member, since the compiler must not merge what it does with both.
 #[derive(Clone, Copy)]
-pub(crate) struct Folio {
+pub(crate) struct Folio<const HOOKED: bool> {
     /// Where it is.
     pub(crate) address: u64,
     /// Whether anything could be read there; if not, all of it is zero.
     pub(crate) readable: bool,
-    /// Whether a hook passed it, so that the verifier knows what it points to. Known to the compiler.
-    hooked: bool,
+    /// Its flags word, read once: what follows from it must not change on the way.
+    flags: u64,
+    /// Of one that no hook passed.
     words: [u64; WORDS],
 }
 
-impl Folio {
+impl Folio<false> {
     /// Reads it.
     #[inline(always)]
     pub(crate) fn read(address: u64) -> Self {
         let mut words = [0; WORDS];
         let readable = read::copy(&raw mut words, address);
-        Self { address, readable, hooked: false, words }
+        Self { address, readable, flags: words[0], words }
     }
+}
 
-    /// Reads one that a hook passed as a pointer to a folio, if it belongs to the sample.
+impl Folio<true> {
+    /// One that a hook passed as a pointer to a folio, if it belongs to the sample.
     #[inline(always)]
     pub(crate) fn of_hook(address: u64) -> Option<Self> {
         if !sample::keeps_hooked(address) {
             return None;
         }
-        Some(Self { hooked: true, ..Self::read(address) })
+        // SAFETY: a hook's folio; flags are the first member on every kernel (the loader checks that).
+        let flags = unsafe { read::directly(address, 0) };
+        Some(Self { address, readable: true, flags, words: [0; WORDS] })
     }
+}
 
-    /// Whether it was only read because it belongs to the sample.
+impl<const HOOKED: bool> Folio<HOOKED> {
+    /// Whether it is only here because it belongs to the sample.
     #[inline(always)]
     pub(crate) fn is_chosen(&self) -> bool {
-        self.hooked
+        HOOKED
     }
 
-    /// Its flags word, the first member on every kernel (the loader checks that).
+    /// Its flags word.
     #[inline(always)]
     pub(crate) fn flags(&self) -> u64 {
-        self.words[0]
+        self.flags
     }
 
-    /// A member of eight bytes, 0 where this kernel has none.
+    /// A member of eight bytes that is a number to the verifier, 0 where this kernel has none.
     #[inline(always)]
     fn word(&self, offset: u32) -> u64 {
         if offset == ABSENT {
             return 0;
+        }
+        if HOOKED {
+            // SAFETY: a hook's folio.
+            return unsafe { read::directly(self.address, offset) };
         }
         let at = offset as usize / 8;
         // Decided by the verifier, to which offsets are constants.
@@ -68,7 +80,7 @@ impl Folio {
         }
     }
 
-    /// `folio.mapping`.
+    /// `folio.mapping` of one that no hook passed: there it is a pointer, with which nothing can be computed.
     #[inline(always)]
     pub(crate) fn mapping(&self) -> u64 {
         self.word(layout!(folio_mapping))
@@ -105,11 +117,14 @@ impl Folio {
     /// What it holds, as its mapping tells.
     #[inline(always)]
     pub(crate) fn identity(&self) -> Identity {
+        if HOOKED {
+            return self.identity_hooked();
+        }
         let (mapping, index) = (self.mapping(), self.index());
         // Bit 0 marks an anon_vma; what is no file has no inode.
         if mapping != 0
             && mapping & 3 == 0
-            && let Some((dev, ino, inode)) = self.file(mapping)
+            && let Some((dev, ino, inode)) = read::file(mapping)
         {
             return Identity { dev, ino, index, inode };
         }
@@ -117,38 +132,29 @@ impl Folio {
     }
 
     #[inline(always)]
-    fn file(&self, mapping: u64) -> Option<(u32, u64, u64)> {
-        if !self.hooked {
-            return read::file(mapping);
-        }
+    fn identity_hooked(&self) -> Identity {
+        let index = self.index();
         // SAFETY: from a hook's folio on, each is a pointer that the one before it holds.
         unsafe {
-            let inode = self.inode();
-            if inode == 0 {
-                return None;
+            let mapping: u64 = read::directly(self.address, layout!(folio_mapping));
+            if mapping == 0 {
+                return Identity { dev: 0, ino: 0, index, inode: 0 };
             }
-            let sb: u64 = read::directly(inode, layout!(inode_sb));
-            Some((read::directly(sb, layout!(sb_dev)), read::directly(inode, layout!(inode_ino)), inode))
+            if read::low(mapping) & 3 == 0 {
+                let inode: u64 = read::directly(mapping, layout!(mapping_host));
+                if inode != 0 {
+                    let sb: u64 = read::directly(inode, layout!(inode_sb));
+                    let (dev, ino) = (read::directly(sb, layout!(sb_dev)), read::directly(inode, layout!(inode_ino)));
+                    return Identity { dev, ino, index, inode };
+                }
+            }
+            Identity { dev: 0, ino: read::number(mapping), index, inode: 0 }
         }
     }
 
-    /// The inode of a hook's folio of a file.
-    ///
-    /// # Safety
-    /// Only of a hook's folio.
-    #[inline(always)]
-    unsafe fn inode(&self) -> u64 {
-        // SAFETY: the caller's.
-        unsafe { read::directly(read::directly(self.address, layout!(folio_mapping)), layout!(mapping_host)) }
-    }
-
-    /// The inode's number, 0 when unknown, of a folio of a file.
+    /// The inode's number, 0 when unknown, of a folio of a file that no hook passed.
     #[inline(always)]
     pub(crate) fn ino(&self) -> u64 {
-        if self.hooked {
-            // SAFETY: a hook's folio.
-            return unsafe { read::directly(self.inode(), layout!(inode_ino)) };
-        }
         let inode: u64 = read::member(self.mapping(), layout!(mapping_host)).unwrap_or(0);
         read::member(inode, layout!(inode_ino)).unwrap_or(0)
     }
