@@ -111,8 +111,6 @@ pub struct Layout {
     pub node_shift: u32,
     /// Mask of the node id after the shift; 0 on one-node kernels.
     pub node_mask: u32,
-    /// Argument of `walk_update_folio` that is the folio (1 or 2).
-    pub walk_folio_arg: u32,
 }
 
 impl Layout {
@@ -169,7 +167,6 @@ impl Layout {
         pvmw_pfn: ABSENT,
         node_shift: 0,
         node_mask: 0,
-        walk_folio_arg: 2,
     };
 }
 

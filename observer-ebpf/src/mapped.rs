@@ -1,7 +1,5 @@
 //! Accesses through page tables, where the kernel's own functions see them.
 
-use core::hint::black_box;
-
 use aya_ebpf::{macros::fentry, programs::FEntryContext};
 use observer_common::{Head, Kind, walk};
 
@@ -15,17 +13,24 @@ use crate::{
 /// Aging found a young entry of this folio (6.14 and later). Called with the previous run's folio, which may be none.
 #[fentry]
 fn walk_update_folio(ctx: FEntryContext) -> u32 {
-    // 7.2 put the VMA before the folio. Both are read before one is chosen: the verifier refuses an address in the context
-    // that the compiler computes.
-    let (second, third): (u64, u64) = (black_box(ctx.arg(1)), black_box(ctx.arg(2)));
-    let folio = if layout!(walk_folio_arg) == 1 { second } else { third };
-    let object: u64 = ctx.arg(0);
+    walked(ctx.arg(0), ctx.arg(1));
+    0
+}
+
+/// The same where the VMA comes before the folio (7.2).
+#[fentry]
+fn walk_update_folio_third(ctx: FEntryContext) -> u32 {
+    walked(ctx.arg(0), ctx.arg(2));
+    0
+}
+
+#[inline(always)]
+fn walked(walk: u64, folio: u64) {
     if folio != 0
         && let Some(folio) = Folio::of_hook(folio)
     {
-        hot(Kind::Walk, &folio, if object != 0 { walk::AGING } else { 0 });
+        hot(Kind::Walk, &folio, if walk != 0 { walk::AGING } else { 0 });
     }
-    0
 }
 
 /// The same before 6.14.

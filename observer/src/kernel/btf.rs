@@ -153,10 +153,9 @@ impl Btf {
         Some(prototype.parameter_list().iter().map(|parameter| pointee(parameter.tid()).unwrap_or_default()).collect())
     }
 
-    /// Position of the first argument of `function` that is a pointer to `struct structure`.
-    pub fn argument_of_type(&self, function: &str, structure: &str) -> Option<u32> {
-        let position = self.arguments(function)?.iter().position(|argument| argument == structure)?;
-        u32::try_from(position).ok()
+    /// Whether `function` takes a pointer to `struct structure`.
+    pub fn takes(&self, function: &str, structure: &str) -> bool {
+        self.arguments(function).is_some_and(|arguments| arguments.iter().any(|argument| argument == structure))
     }
 }
 

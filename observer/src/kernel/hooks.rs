@@ -60,7 +60,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("try_to_inc_max_seq", &["lruvec"]),
     ("folio_inc_gen", &["lruvec", "folio"]),
     ("folio_inc_gen_clone", &["lruvec", "folio"]),
-    ("walk_update_folio", &["lru_gen_mm_walk"]),
+    ("walk_update_folio", &["lru_gen_mm_walk", "folio"]),
+    ("walk_update_folio_third", &["lru_gen_mm_walk", "vm_area_struct", "folio"]),
     ("folio_update_gen", &["folio"]),
     ("lru_gen_set_refs", &["folio"]),
     ("lru_gen_look_around", &["page_vma_mapped_walk"]),
@@ -117,7 +118,11 @@ const WANTED: &[Wanted] = &[
     },
     Wanted {
         name: "walk_update_folio",
-        ways: &[way("walk_update_folio", Via::Fentry, "walk_update_folio"), way("folio_update_gen", Via::Fentry, "folio_update_gen")],
+        ways: &[
+            way("walk_update_folio", Via::Fentry, "walk_update_folio"),
+            way("walk_update_folio_third", Via::Fentry, "walk_update_folio"),
+            way("folio_update_gen", Via::Fentry, "folio_update_gen"),
+        ],
         without: "page-table accesses found by aging",
     },
     Wanted {
@@ -198,14 +203,9 @@ fn choose(wanted: &Wanted, btf: &Btf, symbols: &Symbols, tier: Tier) -> Plan {
 /// of that name may take something else, and the program would read it as what it is not.
 pub(super) fn fits(program: &str, arguments: &[&str]) -> bool {
     let expected = ARGUMENTS.iter().find(|(name, _)| *name == program).map_or(&[] as &[_], |(_, expected)| expected);
-    let rest = match program {
-        // What it returns is behind its arguments.
-        "workingset_eviction" => arguments.len() == expected.len(),
-        // Its place is looked up (`walk_folio_arg`).
-        "walk_update_folio" => arguments.iter().skip(1).take(2).any(|argument| *argument == "folio"),
-        _ => true,
-    };
-    arguments.starts_with(expected) && rest
+    // What it returns is behind its arguments.
+    let all = program == "workingset_eviction";
+    arguments.starts_with(expected) && (!all || arguments.len() == expected.len())
 }
 
 /// The symbol to use, or why this way is closed.

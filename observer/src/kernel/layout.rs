@@ -54,7 +54,6 @@ pub fn offsets(btf: &Btf) -> Result<Layout> {
         dentry_parent: optional("dentry", "d_parent"),
         task_flags: optional("task_struct", "flags"),
         pvmw_pfn: optional("page_vma_mapped_walk", "pfn"),
-        walk_folio_arg: btf.argument_of_type("walk_update_folio", "folio").unwrap_or(2),
         ..Layout::UNKNOWN
     };
     if let Ok(bit) = btf.bit_offset("task_struct", "in_lru_fault") {

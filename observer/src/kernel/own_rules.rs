@@ -14,9 +14,7 @@ pub fn find(btf: &Btf, lru: Lru) -> (OwnRules, &'static str) {
     if btf.has_function("folio_inc_lru_refs") {
         return (OwnRules::FgV3, "folio_inc_lru_refs exists");
     }
-    if btf.argument_of_type("lru_gen_set_refs", "vm_area_struct").is_some()
-        || btf.argument_of_type("walk_update_folio", "vm_area_struct").is_some()
-    {
+    if btf.takes("lru_gen_set_refs", "vm_area_struct") || btf.takes("walk_update_folio", "vm_area_struct") {
         return (OwnRules::V7_3, "walk_update_folio takes the VMA");
     }
     let evicted = btf.member_size("lruvec", "lrugen.evicted");

@@ -65,10 +65,17 @@ fn a_function_that_takes_something_else_is_not_hooked() {
     assert!(fits("swap_read_folio", &["folio", ""]) && !fits("swap_read_folio", &["swap_io_ctx", "folio"]));
     assert!(fits("swap_read_folio_second", &["swap_io_ctx", "folio"]) && !fits("swap_read_folio_second", &["folio", ""]));
     assert!(fits("walk_update_folio", &["lru_gen_mm_walk", "folio", ""]) && !fits("walk_update_folio", &["lru_gen_mm_walk", ""]));
-    let swap_read = |kernel: &Stored| {
-        hooks::plan(&kernel.btf, &kernel.symbols, Tier::All).into_iter().find(|plan| plan.name == "swap_read_folio").unwrap().program
+    assert!(fits("walk_update_folio_third", &["lru_gen_mm_walk", "vm_area_struct", "folio"]));
+    let program = |kernel: &Stored, name: &str| {
+        hooks::plan(&kernel.btf, &kernel.symbols, Tier::All).into_iter().find(|plan| plan.name == name).unwrap().program
     };
-    assert_eq!((swap_read(&stored!("6.18")), swap_read(&stored!("7.3"))), ("swap_read_folio", "swap_read_folio_second"));
+    let (older, newest) = (stored!("6.18"), stored!("7.3"));
+    for (name, of_older, of_newest) in [
+        ("swap_read_folio", "swap_read_folio", "swap_read_folio_second"),
+        ("walk_update_folio", "walk_update_folio", "walk_update_folio_third"),
+    ] {
+        assert_eq!((program(&older, name), program(&newest, name)), (of_older, of_newest));
+    }
 }
 
 #[test]

@@ -297,6 +297,7 @@ pub(crate) fn sampled() -> Frame {
         one_in: 64,
         units: 1_234,
         fidelity: share(0.998, 0.003_9),
+        fidelity_by_type: [share(0.98, 0.012), share(0.999, 0.002)],
         promoted: total(980),
         evicted: total(12_000),
         refaulted: total(8_012),

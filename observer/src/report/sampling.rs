@@ -70,6 +70,12 @@ pub(super) fn of(frame: &Frame, known: &Known) -> Option<Sampling> {
     })
 }
 
+/// The own rules' fidelity for one type.
+pub(super) fn fidelity_of(frame: &Frame, file: bool) -> Option<Estimate> {
+    let frame::Estimate { value, error } = frame.sampling.as_ref()?.fidelity_by_type[usize::from(file)]?;
+    Some(Estimate { value, error })
+}
+
 /// The same of the rule set with this index.
 pub(super) fn of_rules(frame: &Frame, known: &Known, index: usize) -> Option<RuleSampling> {
     let s = frame.sampling.as_ref()?;

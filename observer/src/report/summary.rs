@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cost::{self, Cost};
 use super::known::{self, Known};
-use super::sampling::{self, RuleSampling, Sampling};
+use super::sampling::{self, Estimate, RuleSampling, Sampling};
 use super::verdict;
 use crate::session::frame::{self, Calibration, CounterFrame, FileFrame, Frame, LruvecFrame, RuleFrame, Side, SourceKind, WhatIfFrame};
 use crate::stream::header::{Hook, Lru, OwnRules};
@@ -119,6 +119,9 @@ pub(super) struct FidelityBy {
     pub(super) of: &'static str,
     #[serde(flatten)]
     pub(super) fidelity: Fidelity,
+    /// Of a type in a sample: what share of all folios' events agrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) share: Option<Estimate>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -294,9 +297,16 @@ fn fidelity(f: frame::Fidelity) -> Fidelity {
 fn fidelity_by(frame: &Frame) -> Vec<FidelityBy> {
     let of = |file| if file { "file" } else { "anon" };
     let types = [false, true].into_iter().zip(frame.fidelity_by_type).filter(|(_, f)| *f != frame::Fidelity::default());
-    let types = types.map(|(file, f)| FidelityBy { kind: "all", of: of(file), fidelity: fidelity(f) });
-    let kinds =
-        frame.fidelity_by.iter().map(|row| FidelityBy { kind: kind_name(row.kind), of: of(row.file), fidelity: fidelity(row.fidelity) });
+    let types = types.map(|(file, f)| {
+        let share = sampling::fidelity_of(frame, file);
+        FidelityBy { kind: "all", of: of(file), fidelity: fidelity(f), share }
+    });
+    let kinds = frame.fidelity_by.iter().map(|row| FidelityBy {
+        kind: kind_name(row.kind),
+        of: of(row.file),
+        fidelity: fidelity(row.fidelity),
+        share: None,
+    });
     types.chain(kinds).collect()
 }
 

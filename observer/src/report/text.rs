@@ -189,7 +189,8 @@ fn fidelity(out: &mut String, s: &Summary) -> fmt::Result {
     let types: Vec<String> = types
         .map(|row| {
             let f = &row.fidelity;
-            format!("{} {} of {} scored, {} not", row.of, percent(f.agree, f.scored), grouped(f.scored), grouped(f.unknown))
+            let share = row.share.map_or_else(|| percent(f.agree, f.scored), share);
+            format!("{} {share} of {} scored, {} not", row.of, grouped(f.scored), grouped(f.unknown))
         })
         .collect();
     if types.is_empty() { Ok(()) } else { item(out, "  by type", &types.join("; ")) }

@@ -318,6 +318,8 @@ pub struct SamplingFrame {
     pub units: u64,
     /// Share of own predictions that agree.
     pub fidelity: Option<Estimate>,
+    /// The same by type (anon, file).
+    pub fidelity_by_type: [Option<Estimate>; 2],
     /// Promotions by the kernel.
     pub promoted: Option<Estimate>,
     /// Pages evicted.

@@ -69,7 +69,7 @@ fn told(frame: SamplingFrame, proven: bool) -> SamplingFrame {
         return frame;
     }
     let rules = vec![RuleSampling::default(); frame.rules.len()];
-    SamplingFrame { fidelity: None, promoted: None, rules, ..frame }
+    SamplingFrame { fidelity: None, fidelity_by_type: [None; 2], promoted: None, rules, ..frame }
 }
 
 fn proven(session: &Session) -> bool {

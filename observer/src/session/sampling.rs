@@ -36,6 +36,14 @@ pub(super) enum Of {
     Scored,
     /// Of those, agreeing.
     Agree,
+    /// Scored, of type anon.
+    AnonScored,
+    /// Of those, agreeing.
+    AnonAgree,
+    /// Scored, of type file.
+    FileScored,
+    /// Of those, agreeing.
+    FileAgree,
     /// Promotions by the kernel.
     Promoted,
     /// Pages evicted.
@@ -65,11 +73,12 @@ pub(super) enum By {
     Avoidable,
 }
 
-const OF: usize = 6;
+const OF: usize = 10;
 const BY: usize = 7;
 
 /// Ratios that do not depend on a rule set, and then two for each: keeps, avoidable.
-const RATIOS: [(Of, Of); 2] = [(Of::Agree, Of::Scored), (Of::Refaulted, Of::Evicted)];
+const RATIOS: [(Of, Of); 4] =
+    [(Of::Agree, Of::Scored), (Of::Refaulted, Of::Evicted), (Of::AnonAgree, Of::AnonScored), (Of::FileAgree, Of::FileScored)];
 
 /// Sums of one quantity over the units.
 #[derive(Clone, Copy, Debug, Default)]
@@ -259,6 +268,7 @@ impl Sampling {
             one_in: self.one_in,
             units: self.units.len() as u64,
             fidelity: self.ratio(0),
+            fidelity_by_type: [self.ratio(2), self.ratio(3)],
             promoted: self.total(Of::Promoted as usize),
             evicted: self.total(Of::Evicted as usize),
             refaulted: self.total(Of::Refaulted as usize),

@@ -52,7 +52,13 @@ impl Recording {
                 session.apply(event);
             }
         }
-        session.sampling.frame()
+        let frame = session.sampling.frame();
+        // At one rate throughout, the estimate is what the scores say.
+        for (estimate, scores) in frame.fidelity_by_type.iter().zip(session.tally.by_type()) {
+            let share = scores.agree as f64 / scores.scored as f64;
+            assert!(estimate.map_or(scores.scored == 0, |e| (e.value - share).abs() < 1e-9), "{estimate:?}, {scores:?}");
+        }
+        frame
     }
 
     /// Estimates where the rate is lowered at each of these shares of the stream. `late`: the programs learn of a rate only when the
@@ -85,7 +91,9 @@ impl Recording {
 
 /// All ratios, with names.
 fn ratios(frame: &SamplingFrame) -> Vec<(String, Estimate)> {
-    let all = [("fidelity".to_owned(), frame.fidelity), ("refaults per eviction".to_owned(), frame.refaults_per_eviction)];
+    let [_, file] = frame.fidelity_by_type;
+    let all = [("fidelity", frame.fidelity), ("fidelity of file", file), ("refaults per eviction", frame.refaults_per_eviction)];
+    let all = all.map(|(name, estimate)| (name.to_owned(), estimate));
     let rules =
         frame.rules.iter().enumerate().flat_map(|(at, rule)| {
             [(format!("rule set {at} keeps"), rule.keeps), (format!("rule set {at} avoidable"), rule.avoidable_share)]
@@ -152,6 +160,14 @@ fn samples_are_as_far_off_as_their_errors_say() {
                 assert!(*square < if one_in == 8 { 2.0 } else { 1.5 }, "1/{one_in} {name}: {square}");
             }
         }
+        // Anon is rare in this recording: not every sample has any.
+        let truth = whole.fidelity_by_type[0].unwrap();
+        let anon: Vec<Estimate> = samples.iter().filter_map(|sample| sample.fidelity_by_type[0]).collect();
+        assert!(
+            anon.iter().all(|estimate| (estimate.value - truth.value).abs() <= 3.0 * estimate.error),
+            "1/{one_in}: {anon:?}, {truth:?}"
+        );
+        assert!(anon.len() * 2 >= one_in as usize, "1/{one_in}: anon in {} samples", anon.len());
         // Nor may an error be so large that anything lies within it.
         let errors = ratios(&samples[0]);
         println!("1/{one_in}: {errors:.4?}");

@@ -301,8 +301,11 @@ impl Session {
         let verdict = (moment.known && readable).then(|| set.same(&set.state(moment.slot), &moment.actual));
         self.tally.count(moment.kind, moment.seen.traits.file, verdict);
         if let Some(agrees) = verdict {
-            self.sample(moment.slot, Of::Scored, 1);
-            self.sample(moment.slot, Of::Agree, u64::from(agrees));
+            let file = moment.seen.traits.file;
+            let (scored, agree) = if file { (Of::FileScored, Of::FileAgree) } else { (Of::AnonScored, Of::AnonAgree) };
+            for (of, n) in [(Of::Scored, 1), (scored, 1), (Of::Agree, u64::from(agrees)), (agree, u64::from(agrees))] {
+                self.sample(moment.slot, of, n);
+            }
         }
         self.adopt(moment);
         self.observe(moment, insertion);

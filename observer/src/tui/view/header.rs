@@ -4,7 +4,7 @@ use super::Ctx;
 use super::pen::{Pen, Piece};
 use crate::report::num::{clean, clock, grouped, percent, rate, short};
 use crate::report::{cost, known};
-use crate::session::frame::{Calibration, SourceKind};
+use crate::session::frame::{Calibration, Estimate, Fidelity, SourceKind};
 use crate::stream::header::{Lru, Via};
 use crate::tui::state::seekable;
 
@@ -108,10 +108,16 @@ fn remark(ctx: &Ctx<'_>) -> String {
     }
 }
 
-/// `anon 99.12 %, file 99.97 %`, where both were scored.
+/// `anon 99.12 %, file 99.97 %`, where both were scored; of a sample with their errors.
 fn by_type(ctx: &Ctx<'_>) -> String {
-    let scored = ["anon", "file"].into_iter().zip(&ctx.frame.fidelity_by_type).filter(|(_, f)| f.scored > 0);
-    let parts: Vec<String> = scored.map(|(name, f)| format!("{name} {}", percent(f.agree, f.scored))).collect();
+    let errors = ctx.frame.sampling.as_ref().map_or([None; 2], |sampling| sampling.fidelity_by_type);
+    let rows = ["anon", "file"].into_iter().zip(&ctx.frame.fidelity_by_type).zip(errors);
+    let scored = rows.filter(|((_, f), _)| f.scored > 0);
+    let part = |((name, f), estimate): ((&str, &Fidelity), Option<Estimate>)| match estimate {
+        Some(e) => format!("{name} {:.2} ±{:.2} %", 100.0 * e.value, 100.0 * e.error),
+        None => format!("{name} {}", percent(f.agree, f.scored)),
+    };
+    let parts: Vec<String> = scored.map(part).collect();
     if parts.len() == 2 { parts.join(", ") } else { String::new() }
 }
 
