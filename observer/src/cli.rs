@@ -76,8 +76,9 @@ pub struct Observe {
     /// Observe one in N folios, each for its whole life (1/64, or 64), and totals become estimates
     ///
     /// auto observes all, and fewer once there are too many of them or their events come too fast: that is said on the screen
-    /// and in the stream. 1/1 observes all whatever happens, and counts what is lost.
-    #[arg(long, value_name = "1/N|auto", default_value = "auto", value_parser = units::sample)]
+    /// and in the stream. 2% does so too once observer's own work takes more than that share of all processors' time. 1/1 observes
+    /// all whatever happens, and counts what is lost.
+    #[arg(long, value_name = "1/N|auto|SHARE%", default_value = "auto", value_parser = units::sample)]
     pub sample: Sample,
     /// Buffer between the kernel and observer, a power of two (up to 1G): a larger one outlives longer bursts
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = units::ring)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::capture::sample::Sample;
+use crate::capture::sample::{Sample, Share};
 
 /// Bytes: a number and, perhaps, a unit. `K M G T` and `KiB …` count in 1024 as memory does, `kB MB …` in 1000.
 ///
@@ -79,7 +79,7 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     duration(text).map(Limit::Time).or_else(|_| size(text).map(Limit::Bytes)).map_err(|_| refuse())
 }
 
-/// One in how many: `1/64`, or 64 alone; `auto` leaves it to the load.
+/// One in how many: `1/64`, or 64 alone; `auto` leaves it to the load, `2%` to that and to what observing takes.
 ///
 /// # Errors
 /// Says what is accepted.
@@ -89,9 +89,15 @@ pub fn sample(text: &str) -> Result<Sample, String> {
     if text == "auto" {
         return Ok(Sample::Automatic);
     }
+    if let Some(share) = text.strip_suffix('%').and_then(|percent| percent.trim_end().parse::<f64>().ok()) {
+        let share = Share::percent(share).ok_or_else(|| format!("{text:?} is no share of processor time: give 0.01% to 100%"))?;
+        return Ok(Sample::Within(share));
+    }
     let number: Option<u32> = text.strip_prefix("1/").unwrap_or(text).parse().ok();
     let number = number.filter(|n| (1..=MOST).contains(n));
-    number.map(Sample::OneIn).ok_or_else(|| format!("{text:?} is no sample: give auto, or 1/N with N from 1 to {MOST} (1/64)"))
+    number
+        .map(Sample::OneIn)
+        .ok_or_else(|| format!("{text:?} is no sample: give auto, a share of processor time (2%), or 1/N with N from 1 to {MOST} (1/64)"))
 }
 
 /// Bytes of a ring buffer: a power of two, and whole pages.
@@ -150,7 +156,12 @@ mod tests {
             assert_eq!(sample(text), Ok(Sample::OneIn(n)), "{text}");
         }
         assert_eq!(sample("auto"), Ok(Sample::Automatic));
-        for text in ["", "0", "1/0", "2/64", "1/", "-8", "1/65537", "0.5", "1 / 8", "Auto"] {
+        for (text, percent) in [("2%", 2.0), ("0.5 %", 0.5), ("0.01%", 0.01), ("100%", 100.0)] {
+            assert_eq!(sample(text), Ok(Sample::Within(Share::percent(percent).unwrap())), "{text}");
+        }
+        for text in
+            ["", "0", "1/0", "2/64", "1/", "-8", "1/65537", "0.5", "1 / 8", "Auto", "0%", "101%", "-1%", "%", "nan%", "inf%", "1/2%"]
+        {
             assert!(sample(text).is_err(), "{text}");
         }
     }

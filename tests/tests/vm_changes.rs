@@ -201,3 +201,27 @@ fn fewer_folios_are_observed_where_the_ring_overflows() {
     let all = json(out.path(), "all.json");
     assert!(number(&all["source"]["lost"]) > 0 && all["sampling"].is_null(), "{}", all["source"]);
 }
+
+/// Emulated, an event costs so much that half a percent is soon spent.
+#[test]
+fn observing_is_kept_within_its_share_of_processor_time() {
+    let out = tempfile::tempdir().unwrap();
+    let steps = [
+        shell(&format!("workload make-file --file /data/f --pages {PAGES}; sync")),
+        shell(&format!(
+            "observer record -o /tmp/little.arrows --sample 0.5% --memory-max 24M -- {} 2> /out/said; \
+             observer replay /tmp/little.arrows --json > /out/little.json",
+            reads(200_000, 3)
+        )),
+    ];
+    machine("newest", out.path()).run_steps(&steps, &mut Output::Keep).unwrap().succeeded().unwrap();
+    let little = json(out.path(), "little.json");
+    let changes = little["sampling"]["changes"].as_array().unwrap();
+    assert!(changes.first().is_some_and(|change| change["seconds"].as_f64().unwrap() > 4.0), "{changes:?}");
+    assert_eq!(changes.last().map(|change| number(&change["one_in"])), little["source"]["sampling"].as_u64());
+    assert_eq!(number(&little["source"]["lost"]), 0, "{}", little["source"]);
+    let said = fs::read_to_string(out.path().join("said")).unwrap();
+    assert!(said.contains("more processor time than --sample allows"), "{said}");
+    let (scored, agree) = fidelity(&little);
+    assert!(scored > 100 && agree * 100 >= scored * 95, "{agree} of {scored}");
+}

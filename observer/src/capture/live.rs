@@ -20,7 +20,7 @@ use super::{
     object,
     on_demand::{self, OnDemand},
     peek::Peeker,
-    sample::{Drain, Sample, Sampler},
+    sample::{Drain, Sample, Sampler, Why},
     warnings::Warnings,
     wire,
 };
@@ -246,20 +246,30 @@ impl Live {
         self.sample(&drain, out)?;
         if !more {
             self.warnings.collect();
+            self.sampler.pause();
             self.on_demand.step(&self.ebpf, &mut self.pending);
+            self.sampler.resume();
+            if !self.on_demand.has_met_all() {
+                // Whom it meets is met once.
+                self.sampler.start_anew();
+            }
         }
         Ok(more)
     }
 
     /// Observes fewer folios from now on where their events are too many.
     fn sample(&mut self, drain: &Drain, out: &mut Vec<Event>) -> Result<()> {
-        let Some(one_in) = self.sampler.drained(drain) else { return Ok(()) };
+        let Some((one_in, why)) = self.sampler.drained(drain) else { return Ok(()) };
         // Told before it is done: what the former rate still leaves in the ring is more than was promised, and nothing is missing.
         let ts = boottime();
         out.push(Event { ts, cpu: 0, body: Body::Counter { cgroup: 0, name: SAMPLE.to_owned(), value: u64::from(one_in) } });
         self.sampler.keep_fewer()?;
         self.on_demand.keep_fewer(one_in);
-        let why = if drain.full { "there are more folios than can be followed" } else { "events come faster than they can be taken" };
+        let why = match why {
+            Why::Full => "there are more folios than can be followed",
+            Why::Fast => "events come faster than they can be taken",
+            Why::Dear => "observing takes more processor time than --sample allows",
+        };
         self.notes.push(format!(
             "{why}: one folio in {one_in} is observed from now on (--cgroup narrows it down, --sample 1/1 keeps what fits and counts the rest)"
         ));

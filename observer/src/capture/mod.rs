@@ -5,6 +5,7 @@ mod census;
 pub mod command;
 mod cost;
 pub mod live;
+mod meter;
 pub mod object;
 mod on_demand;
 pub mod peek;

@@ -3,7 +3,7 @@
 //! Automatic sampling begins with all folios. Events that come faster than they are taken show in the ring: it overflows, or
 //! more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or one in four
 //! where events were lost. The same when there are more folios than observer has room for: a sample is chosen fairly, a full
-//! table keeps who came first. Samples are nested, so that who stays has a whole history; the rate never rises
+//! table keeps who came first. And, where a share of the processors' time is given, when observing takes more than that ([`Meter`]). Samples are nested, so that who stays has a whole history; the rate never rises
 //! again, since who was left out has none.
 
 use std::time::{Duration, Instant};
@@ -14,16 +14,46 @@ use aya::{
     maps::{Array, MapData},
 };
 
-use super::object::take_map;
+use super::{meter::Meter, object::take_map};
 
 /// Which folios to observe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Sample {
     /// All, and fewer once their events are too many.
     #[default]
     Automatic,
+    /// All, and fewer once their events are too many or observing takes more than a share of all processors' time.
+    Within(Share),
     /// One in so many, whatever happens.
     OneIn(u32),
+}
+
+/// A part of the whole, from 0.01 % to all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(f64);
+
+impl Share {
+    /// So many percent.
+    pub fn percent(percent: f64) -> Option<Self> {
+        // What is no number is in no range.
+        (0.01..=100.0).contains(&percent).then_some(Self(percent / 100.0))
+    }
+
+    /// Of one.
+    pub fn of_one(self) -> f64 {
+        self.0
+    }
+}
+
+/// Why fewer are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// There are more folios than can be followed.
+    Full,
+    /// Events come faster than they can be taken.
+    Fast,
+    /// It takes more than it may.
+    Dear,
 }
 
 /// Fewer than this one in so many are never chosen automatically.
@@ -36,6 +66,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 pub(super) struct Sampler {
     map: Array<MapData, u32>,
     load: Load,
+    meter: Option<Meter>,
 }
 
 impl Sampler {
@@ -45,7 +76,11 @@ impl Sampler {
         let mut map = Array::try_from(take_map(ebpf, "SAMPLE")?)?;
         let load = Load::new(sample, ring_bytes, Instant::now());
         keep(&mut map, load.one_in)?;
-        Ok(Self { map, load })
+        let meter = match sample {
+            Sample::Within(share) => Some(Meter::new(share, aya::util::nr_cpus().map_or(1, |cpus| cpus as u32))),
+            Sample::Automatic | Sample::OneIn(_) => None,
+        };
+        Ok(Self { map, load, meter })
     }
 
     /// One in this many folios is kept.
@@ -53,15 +88,51 @@ impl Sampler {
         self.load.one_in
     }
 
-    /// Takes note of a drain; the new rate when there has to be one. It is in force from [`Sampler::keep_fewer`] on.
-    pub(super) fn drained(&mut self, drain: &Drain) -> Option<u32> {
-        self.load.drained(drain, Instant::now())
+    /// Takes note of a drain; the new rate when there has to be one, and why. It is in force from [`Sampler::keep_fewer`] on.
+    pub(super) fn drained(&mut self, drain: &Drain) -> Option<(u32, Why)> {
+        let now = Instant::now();
+        let why = if drain.full { Why::Full } else { Why::Fast };
+        if let Some(one_in) = self.load.drained(drain, now) {
+            if let Some(meter) = &mut self.meter {
+                meter.start_anew(now);
+            }
+            return Some((one_in, why));
+        }
+        let times = self.meter.as_mut()?.excess(now)?;
+        Some((self.load.lower(times, now)?, Why::Dear))
+    }
+
+    /// What came so far is not what the rate makes more or less.
+    pub(super) fn start_anew(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.start_anew(Instant::now());
+        }
+    }
+
+    /// What follows is no work on events, until [`Sampler::resume`].
+    pub(super) fn pause(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.pause(processor_time());
+        }
+    }
+
+    /// What follows is work on events.
+    pub(super) fn resume(&mut self) {
+        if let Some(meter) = &mut self.meter {
+            meter.resume(processor_time());
+        }
     }
 
     /// Tells the programs the rate that [`Sampler::drained`] returned.
     pub(super) fn keep_fewer(&mut self) -> Result<()> {
         keep(&mut self.map, self.load.one_in)
     }
+}
+
+/// This thread's.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 fn keep(map: &mut Array<MapData, u32>, one_in: u32) -> Result<()> {
@@ -96,7 +167,7 @@ struct Load {
 impl Load {
     fn new(sample: Sample, ring_bytes: u32, now: Instant) -> Self {
         let (one_in, automatic) = match sample {
-            Sample::Automatic => (1, true),
+            Sample::Automatic | Sample::Within(_) => (1, true),
             Sample::OneIn(n) => (n.max(1), false),
         };
         Self { one_in, automatic, ring_bytes: u64::from(ring_bytes), empty: now, taken: 0, changed: now }
@@ -114,10 +185,15 @@ impl Load {
             (false, true) => 2,
             (false, false) => return None,
         };
+        self.lower(factor, now)
+    }
+
+    /// So many times fewer, where that is possible.
+    fn lower(&mut self, times: u32, now: Instant) -> Option<u32> {
         if !self.automatic || self.one_in >= MOST {
             return None;
         }
-        self.one_in = (self.one_in * factor).min(MOST);
+        self.one_in = (self.one_in * times).min(MOST);
         self.changed = now;
         Some(self.one_in)
     }

@@ -59,7 +59,7 @@ impl Session {
         let RateChange { at_ns, one_in } = self.sampling.changes.last()?;
         let seconds = *at_ns as f64 / 1e9;
         Some(format!(
-            "events or folios were too many: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"
+            "events or folios were too many or too dear: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"
         ))
     }
 }

@@ -18,7 +18,8 @@ use stretches::{Cost, Stretch, cost, parse};
 const TURNS: &str = include_str!("turns.sh");
 
 /// Names of the ways, and what `observer record` is told.
-const WAYS: [(&str, &str); 2] = [("observer", ""), ("observer `--sample 1/64`", "--sample 1/64")];
+const WAYS: [(&str, &str); 3] =
+    [("observer", ""), ("observer `--sample 2%`", "--sample 2%"), ("observer `--sample 1/64`", "--sample 1/64")];
 
 /// Measures on a kernel in a virtual machine, or natively on this one (as root) where `kernel` is `host`.
 pub(super) fn run(kernel: &str, turns: usize) -> Result<()> {
