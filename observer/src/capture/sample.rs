@@ -3,8 +3,9 @@
 //! Automatic sampling begins with all folios. Events that come faster than they are taken show in the ring: it overflows, or
 //! more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or one in four
 //! where events were lost. The same when there are more folios than observer has room for: a sample is chosen fairly, a full
-//! table keeps who came first. And, where a share of the processors' time is given, when observing takes more than that ([`Meter`]). Samples are nested, so that who stays has a whole history; the rate never rises
-//! again, since who was left out has none.
+//! table keeps who came first. And, where a share of the processors' time is given, when observing takes more than that
+//! ([`Meter`]). Samples are nested, so that who stays has a whole history; the rate never rises again, since who was left out
+//! has none.
 
 use std::time::{Duration, Instant};
 
@@ -93,9 +94,7 @@ impl Sampler {
         let now = Instant::now();
         let why = if drain.full { Why::Full } else { Why::Fast };
         if let Some(one_in) = self.load.drained(drain, now) {
-            if let Some(meter) = &mut self.meter {
-                meter.start_anew(now);
-            }
+            self.start_anew();
             return Some((one_in, why));
         }
         let times = self.meter.as_mut()?.excess(now)?;

@@ -14,6 +14,12 @@ pub(super) struct Estimate {
     pub(super) error: f64,
 }
 
+impl From<frame::Estimate> for Estimate {
+    fn from(frame::Estimate { value, error }: frame::Estimate) -> Self {
+        Self { value, error }
+    }
+}
+
 /// From where on fewer were seen.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Change {
@@ -51,8 +57,7 @@ pub(super) struct RuleSampling {
 
 /// An estimate, if what it is about was observed.
 fn told(estimate: Option<frame::Estimate>, observed: Option<u64>) -> Option<Estimate> {
-    let frame::Estimate { value, error } = estimate.filter(|_| observed.is_some())?;
-    Some(Estimate { value, error })
+    estimate.filter(|_| observed.is_some()).map(Estimate::from)
 }
 
 /// What of the picture is about all folios; none where all were seen.
@@ -72,8 +77,7 @@ pub(super) fn of(frame: &Frame, known: &Known) -> Option<Sampling> {
 
 /// The own rules' fidelity for one type.
 pub(super) fn fidelity_of(frame: &Frame, file: bool) -> Option<Estimate> {
-    let frame::Estimate { value, error } = frame.sampling.as_ref()?.fidelity_by_type[usize::from(file)]?;
-    Some(Estimate { value, error })
+    frame.sampling.as_ref()?.fidelity_by_type[usize::from(file)].map(Estimate::from)
 }
 
 /// The same of the rule set with this index.
