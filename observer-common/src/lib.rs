@@ -90,7 +90,8 @@ pub mod walk {
 
 /// Bits of `Head::aux` for [`Kind::Sweep`].
 pub mod sweep {
-    /// Nobody holds the folio any more: it is free, or about to be.
+    /// The followed folio is gone: nobody holds what is there, or that is another one, which is not of the sample or not
+    /// charged to what is observed.
     pub const FREE: u8 = 1;
 }
 

@@ -20,29 +20,40 @@ pub fn keeps(hash: u32, n: u32) -> bool {
     n <= 1 || (hash as u64 * n as u64) >> 32 == 0
 }
 
-/// Whether a range of a file may touch a folio that a sample of one in `n` keeps. A folio is chosen by its first page, and how
-/// large the folios of a file are is not known here: every page of the range counts, and every place where a folio that
-/// reaches into it may begin. Long ranges are kept: they tell of many pages at once.
+/// Whether a range of a file may touch a folio that a sample of one in `n` keeps, where the folios that reach into the block
+/// of its first page ([`block_of`]) are of these orders, a bit for each. A folio is chosen by its first page: one that begins
+/// within the range counts, and every place where one that reaches into it may begin. Long ranges are kept: they tell of
+/// many pages at once.
 #[inline(always)]
-pub fn keeps_range(ino: u64, first: u64, last: u64, n: u32) -> bool {
-    if n <= 1 || last.wrapping_sub(first) >= RANGE_MAX {
+pub fn keeps_range(ino: u64, first: u64, last: u64, n: u32, orders: u32) -> bool {
+    let more = last.wrapping_sub(first);
+    if n <= 1 || more >= RANGE_MAX {
         return true;
     }
-    let mut kept = false;
-    for page in 0..RANGE_MAX {
-        kept |= page <= last - first && keeps(of_file(ino, first + page), n);
+    for page in 1..RANGE_MAX {
+        if page <= more && keeps(of_file(ino, first + page), n) {
+            return true;
+        }
     }
-    for order in 1..=ORDER_MAX {
-        kept |= keeps(of_file(ino, first >> order << order), n);
+    for order in 0..=ORDER_MAX {
+        if orders >> order & 1 != 0 && keeps(of_file(ino, first >> order << order), n) {
+            return true;
+        }
     }
-    kept
+    false
 }
 
 /// Pages of a range that are asked about one by one.
 const RANGE_MAX: u64 = 4;
 
 /// A folio of the page cache is no larger than what one page table maps: 2^9 pages of 4 KiB.
-const ORDER_MAX: u32 = 9;
+pub const ORDER_MAX: u32 = 9;
+
+/// Hash of the block that a page of a file lies in: as large as the largest folio, so that each folio lies in one.
+#[inline(always)]
+pub fn block_of(ino: u64, index: u64) -> u32 {
+    of_file(ino, index >> ORDER_MAX)
+}
 
 /// Every bit of the value moves about half of the result's (a multiply and shift mix, twice).
 #[inline(always)]
@@ -70,19 +81,43 @@ mod tests {
         }
     }
 
+    /// Folios of any size.
+    const ANY: u32 = (1 << (ORDER_MAX + 1)) - 1;
+
     #[test]
     fn a_range_is_kept_with_any_folio_that_it_may_touch() {
-        for (first, last) in [(0, 0), (5, 5), (1023, 1024), (4, 7), (77, 90)] {
-            for order in 0..=9 {
+        for (first, last) in [(0, 0), (5, 5), (1023, 1024), (4, 7), (77, 90), (511, 512)] {
+            for order in 0..=ORDER_MAX {
                 let folios = (first >> order)..=(last >> order);
                 let kept = |n| folios.clone().any(|folio| keeps(of_file(42, folio << order), n));
-                for n in [2, 8, 64] {
-                    assert!(!kept(n) || keeps_range(42, first, last, n), "{first}-{last} in folios of order {order}, 1/{n}");
+                for orders in [ANY, 1 << order, 1 << order | 1] {
+                    for n in [2, 8, 64] {
+                        let keeps = keeps_range(42, first, last, n, orders);
+                        assert!(!kept(n) || keeps, "{first}-{last} in folios of order {order} of {orders:b}, 1/{n}");
+                    }
                 }
             }
         }
-        let single = (0..10_000).filter(|page| keeps_range(42, page * 1021, page * 1021, 64)).count();
-        assert!((300..2000).contains(&single), "{single} of 10,000 ranges of one page");
+    }
+
+    #[test]
+    fn the_fewer_sizes_folios_have_the_fewer_ranges_are_kept() {
+        let kept = |orders| (0..10_000).filter(|page| keeps_range(42, page * 1021, page * 1021, 64, orders)).count();
+        // Ten places, of which every other one is that of the next smaller size.
+        assert!((700..1000).contains(&kept(ANY)), "{} of 10,000 ranges of one page", kept(ANY));
+        for order in [0, 2, 5] {
+            assert!((100..220).contains(&kept(1 << order)), "{} of 10,000 in folios of order {order}", kept(1 << order));
+        }
+        assert_eq!(kept(0), 0);
+    }
+
+    #[test]
+    fn a_folio_lies_in_one_block() {
+        for order in 0..=ORDER_MAX {
+            for first in (0..4096_u64).step_by(1 << order) {
+                assert_eq!(block_of(7, first), block_of(7, first + (1 << order) - 1));
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use aya_ebpf::{
 };
 use observer_common::{Kind, Known, Progress, SWEEP_LEN, sweep};
 
-use crate::{config::layout, emit::write, memcg, read, sample, struct_page::Folio};
+use crate::{config::layout, emit::write, memcg, read, struct_page::Folio};
 
 /// What the latest run did.
 #[map]
@@ -88,7 +88,7 @@ extern "C" fn meet(folio: u64) -> u64 {
     let folio = Folio::read(folio);
     let pages = folio.pages() << 1;
     let memcg = folio.memcg();
-    if !sample::kept(&folio) || !memcg::observed(memcg) {
+    if !folio.is_kept() || !memcg::observed(memcg) {
         return pages;
     }
     write(Kind::Census, &folio, 0, 0, memcg, &folio.identity());
@@ -165,10 +165,15 @@ extern "C" fn compare(at: u64, mask: u64) -> u64 {
         return 0;
     }
     let memcg = folio.memcg();
-    // Wherever a followed folio is charged now: where it went is what there is to say. Others are as to the census.
-    if was == Known::UNSEEN && !(sample::kept(&folio) && memcg::observed(memcg)) {
+    // Wherever a followed folio is charged now: where it went is what there is to say. Another that is there in its place is
+    // as to the census: none of the sample, or charged to what is not observed, only says that the followed one is gone.
+    // SAFETY: the same.
+    let followed =
+        unsafe { was != Known::UNSEEN && (identity.ino == 0 || (identity.ino == (*known).ino && identity.index == (*known).index)) };
+    let observed = followed || (folio.is_kept() && memcg::observed(memcg));
+    if was == Known::UNSEEN && !observed {
         return 0;
     }
-    write(Kind::Sweep, &folio, if free { sweep::FREE } else { 0 }, 0, memcg, &identity);
+    write(Kind::Sweep, &folio, if free || !observed { sweep::FREE } else { 0 }, 0, memcg, &identity);
     1
 }

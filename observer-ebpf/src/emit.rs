@@ -50,12 +50,9 @@ pub(crate) fn head(kind: Kind, folio: u64, flags: u64, clock: u32, aux: u8) -> H
     Head { ts, folio, flags, clock, kind: kind as u8, aux, cpu: cpu as u16 }
 }
 
-/// Goes on with a folio if it belongs to the stream. Sampling is asked first: it drops the most.
+/// Goes on with a folio of the sample if what it is charged to is observed.
 #[inline(always)]
 pub(crate) fn of_stream<const HOOKED: bool>(folio: &Folio<HOOKED>, then: impl FnOnce(Option<u64>)) {
-    if !(folio.is_chosen() || sample::kept(folio)) {
-        return;
-    }
     let memcg = folio.memcg();
     if memcg::observed(memcg) {
         then(memcg);
@@ -99,10 +96,11 @@ pub(crate) fn write<const HOOKED: bool>(kind: Kind, folio: &Folio<HOOKED>, aux: 
     let clock = read::clock(memcg, flags);
     let memcg::Facts { cgroup, memcg_id, .. } = memcg::facts(memcg);
     let Identity { dev, ino, index, inode } = *identity;
+    let order = folio.order();
     if inode != 0 {
         names::tell_once(dev, ino, inode);
+        sample::told(ino, index, order);
     }
-    let order = folio.order();
     let node = read::node(flags) as u8;
     emit::<Cold>(|out| {
         out.write(Cold { head: head(kind, folio.address, flags, clock, aux), ino, index, cgroup, arg, dev, memcg_id, node, order });

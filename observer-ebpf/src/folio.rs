@@ -56,7 +56,10 @@ fn folio_inc_gen(ctx: FExitContext) -> u32 {
 #[kprobe]
 fn folio_inc_gen_clone(ctx: ProbeContext) -> u32 {
     if let Some(folio) = ctx.arg::<u64>(1) {
-        hot(Kind::IncGen, &Folio::read(folio), 0);
+        let folio = Folio::read(folio);
+        if folio.is_kept() {
+            hot(Kind::IncGen, &folio, 0);
+        }
     }
     0
 }

@@ -6,11 +6,18 @@ use aya_ebpf::{
 };
 use observer_common::{Kind, sample};
 
-use crate::{config::layout, read, struct_page::Folio};
-
 /// One in this many folios is kept. A map, since user space lowers the rate while the programs run.
 #[map]
 static SAMPLE: Array<u32> = Array::with_max_entries(1, 0);
+
+/// The orders of the folios that user space was told of, a bit for each, by block of a file ([`sample::block_of`]). Blocks that share a
+/// slot share their bits, and none is ever taken away: what is asked about too much is only told too much. An access to
+/// a folio that user space knows nothing of would tell it nothing.
+#[map]
+static ORDERS: Array<u64> = Array::with_max_entries(1 << (32 - BLOCK_SHIFT), 0);
+
+/// What is left of a block's hash has 15 bits: 256 KiB of slots.
+const BLOCK_SHIFT: u32 = 17;
 
 /// 1 where this CPU's latest read of a range touched a folio that is kept.
 #[map]
@@ -25,42 +32,31 @@ fn one_in() -> u32 {
     }
 }
 
-/// Whether a folio belongs to the sample.
+/// Whether a folio with this hash belongs to the sample. The hash is asked for only where not all do.
 #[inline(always)]
-pub(crate) fn kept<const HOOKED: bool>(folio: &Folio<HOOKED>) -> bool {
+pub(crate) fn keeps(hash: impl FnOnce() -> u32) -> bool {
     let n = one_in();
-    n <= 1 || sample::keeps(hash(folio), n)
+    n <= 1 || sample::keeps(hash(), n)
 }
 
-/// The same of one that a hook passed, without a helper call where it is of a file: most of what is left out costs no more.
+/// A folio of a file is told to user space: reads of it may be from now on.
 #[inline(always)]
-pub(crate) fn keeps_hooked(folio: u64) -> bool {
-    let n = one_in();
-    if n <= 1 {
-        return true;
-    }
-    // SAFETY: a hook's folio, and from it on what the one before points to.
-    let hash = unsafe {
-        let mapping: u64 = read::directly(folio, layout!(folio_mapping));
-        let flags: u64 = read::directly(folio, 0);
-        if mapping == 0 || read::low(mapping) & 3 != 0 || read::is_set(flags, layout!(swapbacked_bit)) {
-            sample::of_address(read::number(folio))
-        } else {
-            let inode: u64 = read::directly(mapping, layout!(mapping_host));
-            sample::of_file(read::directly(inode, layout!(inode_ino)), read::directly(folio, layout!(folio_index)))
+pub(crate) fn told(ino: u64, index: u64, order: u8) {
+    let Some(orders) = orders(ino, index) else { return };
+    let bit = 1_u64 << (order & 15);
+    // SAFETY: the block's own slot, alive as long as the program; atomically, since other CPUs tell of other folios in it. No
+    // method of an atomic compiles to this instruction.
+    unsafe {
+        if orders.read_volatile() & bit == 0 {
+            core::arch::asm!("lock *(u64 *)(r1 + 0) |= r2", in("r1") orders, in("r2") bit, options(nostack));
         }
-    };
-    sample::keeps(hash, n)
+    }
 }
 
+/// The slot of the block that a page of a file lies in.
 #[inline(always)]
-fn hash<const HOOKED: bool>(folio: &Folio<HOOKED>) -> u32 {
-    let mapping = folio.mapping();
-    // The address holds for what is anonymous in any way, lazily freed memory included.
-    if mapping == 0 || mapping & 3 != 0 || read::is_set(folio.flags(), layout!(swapbacked_bit)) {
-        return sample::of_address(read::number(folio.address));
-    }
-    sample::of_file(folio.ino(), folio.index())
+fn orders(ino: u64, index: u64) -> Option<*mut u64> {
+    ORDERS.get_ptr_mut(sample::block_of(ino, index) >> BLOCK_SHIFT)
 }
 
 /// Whether a range of a file may touch a folio that belongs to the sample.
@@ -73,7 +69,9 @@ pub(crate) fn range_kept(kind: Kind, ino: u64, first: u64, last: u64) -> bool {
     if n <= 1 {
         return true;
     }
-    let kept = sample::keeps_range(ino, first, last, n);
+    // SAFETY: the block's own slot, alive as long as the program.
+    let orders = orders(ino, first).map_or(u32::MAX, |orders| unsafe { orders.read_volatile() } as u32);
+    let kept = sample::keeps_range(ino, first, last, n, orders);
     if kind as u8 != Kind::ReadRange as u8 {
         return kept;
     }

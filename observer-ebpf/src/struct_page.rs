@@ -1,7 +1,10 @@
 //! A folio as a program finds it. One that a hook passed is read member by member without a helper call, since the hook tells the
 //! verifier what it points to; of any other, what is asked of it lies side by side in memory and is read at once.
 
-use observer_common::layout::ABSENT;
+use observer_common::{
+    layout::ABSENT,
+    sample::{of_address, of_file},
+};
 
 use crate::{
     config::layout,
@@ -33,28 +36,60 @@ impl Folio<false> {
         let readable = read::copy(&raw mut words, address);
         Self { address, readable, flags: words[0], words }
     }
+
+    /// By which it is sampled.
+    #[inline(always)]
+    fn hash(&self) -> u32 {
+        let mapping = self.mapping();
+        if is_by_address(mapping, mapping as u32, self.flags) {
+            return of_address(self.address);
+        }
+        let inode: u64 = read::member(mapping, layout!(mapping_host)).unwrap_or(0);
+        of_file(read::member(inode, layout!(inode_ino)).unwrap_or(0), self.index())
+    }
+
+    /// Whether it belongs to the sample.
+    #[inline(always)]
+    pub(crate) fn is_kept(&self) -> bool {
+        sample::keeps(|| self.hash())
+    }
+}
+
+/// Whether a folio is sampled by its address: what is anonymous in any way, lazily freed memory included.
+#[inline(always)]
+fn is_by_address(mapping: u64, tag: u32, flags: u64) -> bool {
+    mapping == 0 || tag & 3 != 0 || read::is_set(flags, layout!(swapbacked_bit))
 }
 
 impl Folio<true> {
     /// One that a hook passed as a pointer to a folio, if it belongs to the sample.
     #[inline(always)]
     pub(crate) fn of_hook(address: u64) -> Option<Self> {
-        if !sample::keeps_hooked(address) {
+        if !sample::keeps(|| Self::hash_of_hook(address)) {
             return None;
         }
         // SAFETY: a hook's folio; flags are the first member on every kernel (the loader checks that).
         let flags = unsafe { read::directly(address, 0) };
         Some(Self { address, readable: true, flags, words: [0; WORDS] })
     }
+
+    /// By which it is sampled. Without a helper call where it is of a file: most of what is left out costs no more.
+    #[inline(always)]
+    fn hash_of_hook(address: u64) -> u32 {
+        // SAFETY: a hook's folio, and from it on what the one before points to.
+        unsafe {
+            let mapping: u64 = read::directly(address, layout!(folio_mapping));
+            let flags: u64 = read::directly(address, 0);
+            if is_by_address(mapping, read::low(mapping), flags) {
+                return of_address(read::number(address));
+            }
+            let inode: u64 = read::directly(mapping, layout!(mapping_host));
+            of_file(read::directly(inode, layout!(inode_ino)), read::directly(address, layout!(folio_index)))
+        }
+    }
 }
 
 impl<const HOOKED: bool> Folio<HOOKED> {
-    /// Whether it is only here because it belongs to the sample.
-    #[inline(always)]
-    pub(crate) fn is_chosen(&self) -> bool {
-        HOOKED
-    }
-
     /// Its flags word.
     #[inline(always)]
     pub(crate) fn flags(&self) -> u64 {
@@ -152,13 +187,6 @@ impl<const HOOKED: bool> Folio<HOOKED> {
         }
     }
 
-    /// The inode's number, 0 when unknown, of a folio of a file that no hook passed.
-    #[inline(always)]
-    pub(crate) fn ino(&self) -> u64 {
-        let inode: u64 = read::member(self.mapping(), layout!(mapping_host)).unwrap_or(0);
-        read::member(inode, layout!(inode_ino)).unwrap_or(0)
-    }
-
     /// Whether nobody holds it: it is no folio any more.
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
@@ -194,30 +222,7 @@ impl<const HOOKED: bool> Folio<HOOKED> {
     /// log2 of its pages.
     #[inline(always)]
     pub(crate) fn order(&self) -> u8 {
-        // Powers of two only; not a loop, so that the verifier need not follow it.
-        log2(self.pages() as u32)
+        // Of a power of two, without branches: the verifier would follow each.
+        (self.pages() as u32).wrapping_sub(1).count_ones() as u8
     }
-}
-
-#[inline(always)]
-fn log2(value: u32) -> u8 {
-    let mut value = value;
-    let mut log = 0;
-    if value >= 1 << 16 {
-        value >>= 16;
-        log += 16;
-    }
-    if value >= 1 << 8 {
-        value >>= 8;
-        log += 8;
-    }
-    if value >= 1 << 4 {
-        value >>= 4;
-        log += 4;
-    }
-    if value >= 1 << 2 {
-        value >>= 2;
-        log += 2;
-    }
-    if value >= 2 { log + 1 } else { log }
 }

@@ -1,12 +1,15 @@
 //! What capture sees on real kernels: folios that were there before it, accesses through page tables, memory that swaps, writes to
-//! tmpfs, large folios that are split.
+//! tmpfs, large folios that are split, reads of what is sampled.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
+use observer::stream::event::{Body, Kind};
+use observer::stream::reader::Reader;
 use serde_json::Value;
 use xtask::kernel::Kernel;
 use xtask::vm::{Output, Step, Vm};
@@ -205,4 +208,90 @@ fn large_folios_that_are_split_and_partly_removed_are_counted_in_pages() {
         assert!(scored >= least && agree * 100 >= scored * 97, "{kind}: {agree} of {scored} agree");
         assert!(kind == "all" || unknown * 20 <= scored, "{kind}: {unknown} unknown beside {scored}");
     }
+}
+
+/// What a recording in the tracepoints tier tells of a file.
+#[derive(Default)]
+struct Read {
+    /// Reads that it tells of.
+    ranges: u64,
+    /// Reads of folios that it told of before, by the folio's first page.
+    of_folios: BTreeMap<u64, u64>,
+    /// log2 of the pages of folios.
+    orders: BTreeSet<u8>,
+}
+
+/// `aux` of a sweep's event about a folio that is gone (recording-format.md).
+const GONE: u8 = 1;
+
+fn reads_of(recording: &Path, file: &str) -> Read {
+    let mut reader = Reader::new(File::open(recording).unwrap()).unwrap();
+    let mut events = Vec::new();
+    while reader.next_batch(&mut events).unwrap().is_some() {}
+    let named = |body: &Body| match body {
+        Body::FileName { dev, ino, name } if name.ends_with(file) => Some((*dev, *ino)),
+        _ => None,
+    };
+    let of_file = events.iter().find_map(|event| named(&event.body)).unwrap();
+    let (mut seen, mut first_pages) = (Read::default(), BTreeMap::new());
+    for event in &events {
+        match &event.body {
+            Body::Folio(event) => {
+                // Where a followed folio is gone, this is what is in its place.
+                let here = event.kind != Kind::Sweep || event.aux & GONE == 0;
+                let Some(identity) = event.identity.filter(|identity| here && (identity.dev, identity.ino) == of_file) else { continue };
+                let order = event.home.unwrap().order;
+                for page in identity.index..identity.index + (1 << order) {
+                    if event.kind == Kind::Delete {
+                        first_pages.remove(&page)
+                    } else {
+                        first_pages.insert(page, identity.index)
+                    };
+                }
+                seen.of_folios.entry(identity.index).or_default();
+                seen.orders.insert(order);
+            }
+            Body::Range { kind: Kind::ReadRange, dev, ino, first, last } if (*dev, *ino) == of_file => {
+                seen.ranges += 1;
+                let folios: BTreeSet<u64> = (*first..=*last).filter_map(|page| first_pages.get(&page).copied()).collect();
+                for folio in folios {
+                    *seen.of_folios.entry(folio).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+/// Without function hooks reads are told as ranges, and which folio is read is not known where it is decided what to tell.
+#[test]
+fn every_read_of_a_sampled_folio_is_told_and_few_others() {
+    let out = tempfile::tempdir().unwrap();
+    // Read in order, it comes in folios of several pages; at random, out of a cgroup that holds half of it, in single ones.
+    let script = "workload make-file --file /data/f --pages 12288; sync; echo 3 > /proc/sys/vm/drop_caches; \
+         recorders=; \
+         for n in 1 8; do \
+           observer record -o /out/$n.arrows --hooks tracepoints --sample 1/$n & recorders=\"$recorders $!\"; \
+           while [ ! -s /out/$n.arrows ]; do sleep 0.2; done; \
+         done; \
+         cat /data/f > /dev/null; cat /data/f > /dev/null; echo 3 > /proc/sys/vm/drop_caches; \
+         workload zipf-read --file /data/f --pages 12288 --theta 0.9 --reads 60000 --seed 8 --cgroup w --memory-max 25165824; \
+         sleep 1; kill $recorders; wait";
+    let release = run("newest", &[script.to_owned()], out.path());
+    let [all, sampled] = ["1", "8"].map(|n| reads_of(&out.path().join(format!("{n}.arrows")), "/f"));
+    let hits = |reads: &Read| reads.of_folios.values().sum::<u64>();
+    println!(
+        "{release}: {} reads, {} told in a sample of 1/8, {} of its folios; orders {:?}",
+        all.ranges,
+        sampled.ranges,
+        hits(&sampled),
+        all.orders
+    );
+    assert!(all.orders.contains(&0) && all.orders.len() > 1, "{:?}", all.orders);
+    assert!(sampled.of_folios.len() > 500 && hits(&sampled) > 4000, "{} folios, {} reads", sampled.of_folios.len(), hits(&sampled));
+    let wrong: Vec<_> = sampled.of_folios.iter().filter(|(folio, reads)| all.of_folios.get(*folio) != Some(*reads)).collect();
+    assert!(wrong.is_empty(), "{} of {} folios: {:?}", wrong.len(), sampled.of_folios.len(), &wrong[..wrong.len().min(9)]);
+    // Those of its folios, and as many that follow one.
+    assert!(sampled.ranges < all.ranges / 2, "{} of {} reads", sampled.ranges, all.ranges);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use observer_common::sample;
 use proptest::prelude::*;
 
 use super::*;
@@ -114,7 +115,7 @@ impl Stream {
         self.event(Kind::Insert, folio, index, word(oldest, BLANK), 0);
     }
 
-    /// Nobody holds the folio any more.
+    /// The folio is gone.
     fn swept_free(&mut self, folio: u64) {
         let body = Body::Folio(FolioEvent {
             kind: Kind::Sweep,
@@ -292,6 +293,18 @@ fn a_sweep_shows_what_no_event_told_and_blames_nobody() {
     assert_eq!(stream.own().fidelity, frame::Fidelity { scored: 3, agree: 3, unknown: 1 });
     assert_eq!((stream.own().promotions.actual, stream.fg().promotions.predicted), (1, 1), "the access reaches every rule set");
     // Free: what comes to its address is somebody else.
+    stream.swept_free(64);
+    assert!(stream.session.frame().files.is_empty());
+}
+
+#[test]
+fn a_followed_folio_of_a_lowered_sample_is_gone_whatever_came_in_its_place() {
+    let mut stream = Stream::new(OwnRules::V7_3);
+    let kept = (0..).find(|index| sample::keeps(sample::of_file(4, *index), 8)).unwrap();
+    stream.born(64, kept);
+    let rate = Body::Counter { cgroup: 0, name: SAMPLE.into(), value: 8 };
+    stream.session.apply(&Event { ts: stream.now, cpu: 0, body: rate });
+    assert_eq!(stream.session.frame().files.len(), 1);
     stream.swept_free(64);
     assert!(stream.session.frame().files.is_empty());
 }

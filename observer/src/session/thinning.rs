@@ -3,7 +3,7 @@
 //! Who is left out from then on is unknown, not idle: it goes from every table. What the kernel still reports of it, because
 //! the programs learned of the rate a moment later, is left out too, so that the row in the stream is the exact border.
 
-use observer_common::sample;
+use observer_common::{sample, sweep};
 
 use crate::{
     session::{
@@ -12,7 +12,7 @@ use crate::{
         sampling::{hash, outlives, unit, unit_of},
         world::Slot,
     },
-    stream::event::FolioEvent,
+    stream::event::{FolioEvent, Kind},
 };
 
 /// The lowest rate that a stream may change to. With powers of two only, a damaged one cannot change it often.
@@ -46,10 +46,12 @@ impl Session {
         if self.sampling.changes.is_empty() {
             return false;
         }
+        // What is in a followed folio's place is not what such an event is about.
+        let gone = event.kind == Kind::Sweep && event.aux & sweep::FREE != 0;
         let unit = match (event.identity, self.world.slot(event.folio)) {
-            (Some(_), _) => unit_of(event, self.decoder.read(event.flags, 1).traits.file),
-            (None, Some(slot)) => unit(self.world.folio(slot)),
-            (None, None) => return true,
+            (Some(_), _) if !gone => unit_of(event, self.decoder.read(event.flags, 1).traits.file),
+            (_, Some(slot)) => unit(self.world.folio(slot)),
+            (_, None) => return true,
         };
         !sample::keeps(unit, self.sampling.one_in())
     }
