@@ -75,9 +75,9 @@ pub struct Observe {
     pub cost: bool,
     /// Observe one in N folios, each for its whole life (1/64, or 64), and totals become estimates
     ///
-    /// auto observes all, and fewer once there are too many of them or their events come too fast: that is said on the screen
-    /// and in the stream. 2% does so too once observer's own work takes more than that share of all processors' time. 1/1 observes
-    /// all whatever happens, and counts what is lost.
+    /// auto observes all, and fewer once there are too many of them, their events come too fast, or observer's own work takes more
+    /// than 2 % of all processors' time: that is said on the screen and in the stream. 10% is auto with another such share. 1/1
+    /// observes all whatever happens, and counts what is lost.
     #[arg(long, value_name = "1/N|auto|SHARE%", default_value = "auto", value_parser = units::sample)]
     pub sample: Sample,
     /// Buffer between the kernel and observer, a power of two (up to 1G): a larger one outlives longer bursts
@@ -239,7 +239,7 @@ mod tests {
         };
         assert_eq!((record.rotate.len(), record.keep, record.from), (2, Some(8), Some(PathBuf::from("-"))));
         for (line, sample, ring) in [
-            ("observer record -o x", Sample::Automatic, 32 << 20),
+            ("observer record -o x", Sample::default(), 32 << 20),
             ("observer record -o x --sample 1/64 --ring 4M", Sample::OneIn(64), 4 << 20),
             ("observer record -o x --sample 8", Sample::OneIn(8), 32 << 20),
         ] {

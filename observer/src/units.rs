@@ -79,7 +79,7 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     duration(text).map(Limit::Time).or_else(|_| size(text).map(Limit::Bytes)).map_err(|_| refuse())
 }
 
-/// One in how many: `1/64`, or 64 alone; `auto` leaves it to the load, `2%` to that and to what observing takes.
+/// One in how many: `1/64`, or 64 alone; `5%` leaves it to the load and to what observing takes, `auto` so with the default share.
 ///
 /// # Errors
 /// Says what is accepted.
@@ -87,7 +87,7 @@ pub fn sample(text: &str) -> Result<Sample, String> {
     /// With fewer nothing is left of any ordinary machine's memory.
     const MOST: u32 = 1 << 16;
     if text == "auto" {
-        return Ok(Sample::Automatic);
+        return Ok(Sample::default());
     }
     if let Some(share) = text.strip_suffix('%').and_then(|percent| percent.trim_end().parse::<f64>().ok()) {
         let share = Share::percent(share).ok_or_else(|| format!("{text:?} is no share of processor time: give 0.01% to 100%"))?;
@@ -155,8 +155,8 @@ mod tests {
         for (text, n) in [("1", 1), ("1/1", 1), ("64", 64), ("1/64", 64), ("1/65536", 65536)] {
             assert_eq!(sample(text), Ok(Sample::OneIn(n)), "{text}");
         }
-        assert_eq!(sample("auto"), Ok(Sample::Automatic));
-        for (text, percent) in [("2%", 2.0), ("0.5 %", 0.5), ("0.01%", 0.01), ("100%", 100.0)] {
+        assert_eq!(sample("auto"), Ok(Sample::default()));
+        for (text, percent) in [("2%", 2.0), ("5%", 5.0), ("0.5 %", 0.5), ("0.01%", 0.01), ("100%", 100.0)] {
             assert_eq!(sample(text), Ok(Sample::Within(Share::percent(percent).unwrap())), "{text}");
         }
         for text in

@@ -57,7 +57,7 @@ fn folios_that_were_there_before_are_known_when_they_are_evicted() {
         "workload make-file --file /data/f --pages 8192; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
         // Reclaim is under way long before observer comes, and goes on until it has gone, however fast the machine is.
         "workload zipf-read --file /data/f --pages 8192 --theta 0.8 --ramp 30000 --reads 400000000 --seed 5 --cgroup w --memory-max 25165824 & \
-         load=$!; sleep 5; observer record -o /out/census.arrows --cgroup /w --duration 20s; kill -9 $load; wait $load || true; \
+         load=$!; sleep 5; observer record -o /out/census.arrows --sample 1/1 --cgroup /w --duration 20s; kill -9 $load; wait $load || true; \
          observer replay /out/census.arrows --json > /out/census.json"
             .to_owned(),
     ];
@@ -80,11 +80,11 @@ fn follows_mapped_and_anon(kernel: &str, mapped_limit: &str, mapped_reads: u64) 
     let scripts = [
         "workload make-file --file /data/f --pages 12288; sync; echo 3 > /proc/sys/vm/drop_caches".to_owned(),
         format!(
-            "observer record -o /out/mmap.arrows --memory-max {mapped_limit} -- \
+            "observer record -o /out/mmap.arrows --sample 1/1 --memory-max {mapped_limit} -- \
              workload zipf-mmap --file /data/f --pages 12288 --theta 0.9 --reads {mapped_reads} --seed 5; \
              observer replay /out/mmap.arrows --json > /out/mmap.json"
         ),
-        "observer record -o /out/anon.arrows --memory-max 16M -- \
+        "observer record -o /out/anon.arrows --sample 1/1 --memory-max 16M -- \
          workload anon --pages 8192 --theta 0.8 --ramp 10000 --reads 30000 --seed 3; \
          observer replay /out/anon.arrows --json > /out/anon.json"
             .to_owned(),
@@ -143,7 +143,7 @@ fn the_newest_kernel_s_writes_to_tmpfs_are_followed() {
         // The pages of a file come into another generation: two prove the positions in the flags word.
         "workload make-file --file /data/f --pages 256; sync; echo 3 > /proc/sys/vm/drop_caches; mkdir /t; mount -t tmpfs tmpfs /t"
             .to_owned(),
-        "observer record -o /out/tmpfs.arrows -- sh -ec 'cat /data/f > /dev/null; \
+        "observer record -o /out/tmpfs.arrows --sample 1/1 -- sh -ec 'cat /data/f > /dev/null; \
          dd if=/dev/zero of=/t/a bs=4k count=8000; dd if=/dev/zero of=/t/b bs=64k count=100; \
          for n in 1 2 3 4 5; do dd if=/dev/zero of=/t/c bs=4k count=9; rm /t/c; done; \
          fallocate -l 4194304 /t/d; dd if=/dev/zero of=/t/d bs=4k count=500 conv=notrunc; cat /t/a > /dev/null; rm /t/a /t/b /t/d'; \
@@ -179,7 +179,7 @@ fn large_folios_that_are_split_and_partly_removed_are_counted_in_pages() {
     let script = "mkdir /sys/fs/cgroup/w; cd /sys/kernel/mm/transparent_hugepage; \
          echo never > hugepages-2048kB/enabled; echo always > hugepages-64kB/enabled; \
          workload make-file --file /data/f --pages 4096; sync; echo 3 > /proc/sys/vm/drop_caches; \
-         observer record -o /out/large.arrows --cgroup /w & observer=$!; \
+         observer record -o /out/large.arrows --sample 1/1 --cgroup /w & observer=$!; \
          while [ ! -s /out/large.arrows ]; do sleep 0.2; done; \
          workload large-folios --file /data/f --pages 4096 --memory-pages 2048 --settle 14 --reclaim 512 --cgroup w --stay > /out/report & load=$!; \
          while [ ! -s /out/report ]; do sleep 0.2; done; sleep 5; \

@@ -38,7 +38,7 @@ fn what_if_meets_the_recording(kernel: &str) {
     vm.timeout = Duration::from_secs(900);
     let record = |name: &str, workload: &str| {
         format!(
-            "echo 3 > /proc/sys/vm/drop_caches; observer record -o /out/{name}.arrows --memory-max 32M -- workload {workload}; \
+            "echo 3 > /proc/sys/vm/drop_caches; observer record -o /out/{name}.arrows --sample 1/1 --memory-max 32M -- workload {workload}; \
              observer replay /out/{name}.arrows --json --sizes 50%,100%,200% > /out/{name}.json"
         )
     };

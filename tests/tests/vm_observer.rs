@@ -39,7 +39,7 @@ fn follows_the_kernel(kernel: &str) {
     let steps = [
         shell(&format!("workload make-file --file /data/zipf.db --pages {PAGES}; sync; echo 3 > /proc/sys/vm/drop_caches")),
         shell(&format!(
-            "observer record -o /out/zipf.arrows --memory-max 64M -- \
+            "observer record -o /out/zipf.arrows --sample 1/1 --memory-max 64M -- \
              workload zipf-read --file /data/zipf.db --pages {PAGES} --theta 0.9 --reads {READS} --seed 5"
         )),
         shell("observer replay /out/zipf.arrows --json > /out/zipf.json"),
@@ -47,7 +47,7 @@ fn follows_the_kernel(kernel: &str) {
         shell("observer doctor --json > /out/doctor.json").may_fail(),
         // Killed in the middle of work: everything older than a second is there.
         shell(
-            "observer record -o /out/killed.arrows & recorder=$!; \
+            "observer record -o /out/killed.arrows --sample 1/1 & recorder=$!; \
              while ! [ -s /out/killed.arrows ]; do sleep 0.1; done; \
              workload zipf-read --file /data/zipf.db --pages 2000 --theta 0.9 --reads 20000 --seed 6; \
              sleep 2.5; kill -9 $recorder; wait $recorder || true; \
@@ -56,7 +56,7 @@ fn follows_the_kernel(kernel: &str) {
         .may_fail(),
         // The tier of kernels that let no function be hooked.
         shell(
-            "observer record -o /out/ranges.arrows --hooks tracepoints -- \
+            "observer record -o /out/ranges.arrows --sample 1/1 --hooks tracepoints -- \
              workload zipf-read --file /data/zipf.db --pages 2000 --theta 0.9 --reads 20000 --seed 6; \
              observer replay /out/ranges.arrows --json > /out/ranges.json",
         ),

@@ -60,7 +60,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: Sample::Automatic, tier: Tier::All }
+        Self { cgroup: None, ring_bytes: 1 << 25, command: String::new(), cost: false, sample: Sample::default(), tier: Tier::All }
     }
 }
 
@@ -268,7 +268,7 @@ impl Live {
         let why = match why {
             Why::Full => "there are more folios than can be followed",
             Why::Fast => "events come faster than they can be taken",
-            Why::Dear => "observing takes more processor time than --sample allows",
+            Why::Dear => "observing takes more processor time than its share (--sample SHARE% sets that)",
         };
         self.notes.push(format!(
             "{why}: one folio in {one_in} is observed from now on (--cgroup narrows it down, --sample 1/1 keeps what fits and counts the rest)"

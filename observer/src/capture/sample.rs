@@ -1,9 +1,9 @@
 //! Which folios the programs keep ([`observer_common::sample`]), and when it must be fewer.
 //!
-//! Automatic sampling begins with all folios. Events that come faster than they are taken show in the ring: it overflows, or
-//! more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or one in four
-//! where events were lost. The same when there are more folios than observer has room for: a sample is chosen fairly, a full
-//! table keeps who came first. And, where a share of the processors' time is given, when observing takes more than that
+//! Unless a rate is given, all folios are kept to begin with. Events that come faster than they are taken show in the ring: it
+//! overflows, or more than half of it waits to be taken. Then one folio in two of those kept so far goes on being observed, or
+//! one in four where events were lost. The same when there are more folios than observer has room for: a sample is chosen
+//! fairly, a full table keeps who came first. And when observing takes more than its share of the processors' time
 //! ([`Meter`]). Samples are nested, so that who stays has a whole history; the rate never rises again, since who was left out
 //! has none.
 
@@ -18,15 +18,18 @@ use aya::{
 use super::{meter::Meter, object::take_map};
 
 /// Which folios to observe.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
-    /// All, and fewer once their events are too many.
-    #[default]
-    Automatic,
     /// All, and fewer once their events are too many or observing takes more than a share of all processors' time.
     Within(Share),
     /// One in so many, whatever happens.
     OneIn(u32),
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self::Within(Share::DEFAULT)
+    }
 }
 
 /// A part of the whole, from 0.01 % to all of it.
@@ -34,6 +37,9 @@ pub enum Sample {
 pub struct Share(f64);
 
 impl Share {
+    /// What observing may take where nothing else is said (anchors 7.1: less than 2 % at the default).
+    const DEFAULT: Self = Self(0.02);
+
     /// So many percent.
     pub fn percent(percent: f64) -> Option<Self> {
         // What is no number is in no range.
@@ -79,7 +85,7 @@ impl Sampler {
         keep(&mut map, load.one_in)?;
         let meter = match sample {
             Sample::Within(share) => Some(Meter::new(share, aya::util::nr_cpus().map_or(1, |cpus| cpus as u32))),
-            Sample::Automatic | Sample::OneIn(_) => None,
+            Sample::OneIn(_) => None,
         };
         Ok(Self { map, load, meter })
     }
@@ -166,7 +172,7 @@ struct Load {
 impl Load {
     fn new(sample: Sample, ring_bytes: u32, now: Instant) -> Self {
         let (one_in, automatic) = match sample {
-            Sample::Automatic | Sample::Within(_) => (1, true),
+            Sample::Within(_) => (1, true),
             Sample::OneIn(n) => (n.max(1), false),
         };
         Self { one_in, automatic, ring_bytes: u64::from(ring_bytes), empty: now, taken: 0, changed: now }
@@ -229,26 +235,26 @@ mod tests {
     #[test]
     fn fewer_are_kept_where_events_come_too_fast() {
         let half = lagging(RING, 700);
-        assert_eq!(rates(Sample::Automatic, &[QUIET, half, QUIET, LOSSES, QUIET]), [None, Some(2), None, Some(8), None]);
-        let last = rates(Sample::Automatic, &[LOSSES; 7]);
+        assert_eq!(rates(Sample::default(), &[QUIET, half, QUIET, LOSSES, QUIET]), [None, Some(2), None, Some(8), None]);
+        let last = rates(Sample::default(), &[LOSSES; 7]);
         assert_eq!(last, [Some(4), Some(16), Some(64), Some(256), Some(1024), None, None]);
     }
 
     #[test]
     fn what_waits_is_judged_by_its_age_and_the_pace_at_which_it_came() {
         // Two seconds since the ring was empty, a ring's worth taken in the first of them: another one waits.
-        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 1000)]), [Some(2)]);
-        assert_eq!(rates(Sample::Automatic, &[lagging(RING / 4, 1000)]), [None]);
+        assert_eq!(rates(Sample::default(), &[lagging(RING, 1000)]), [Some(2)]);
+        assert_eq!(rates(Sample::default(), &[lagging(RING / 4, 1000)]), [None]);
         // However long the ring is not found empty, as long as little waits in it.
-        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 100); 5]), [None; 5]);
+        assert_eq!(rates(Sample::default(), &[lagging(RING, 100); 5]), [None; 5]);
         // As old as the empty ring: nothing that was taken came in no time.
-        assert_eq!(rates(Sample::Automatic, &[lagging(RING, 2000)]), [Some(2)]);
-        assert_eq!(rates(Sample::Automatic, &[lagging(0, 0)]), [None]);
+        assert_eq!(rates(Sample::default(), &[lagging(RING, 2000)]), [Some(2)]);
+        assert_eq!(rates(Sample::default(), &[lagging(0, 0)]), [None]);
     }
 
     #[test]
     fn fewer_are_kept_where_there_is_no_room_for_more() {
-        assert_eq!(rates(Sample::Automatic, &[FULL, QUIET, FULL, QUIET]), [Some(2), None, Some(4), None]);
+        assert_eq!(rates(Sample::default(), &[FULL, QUIET, FULL, QUIET]), [Some(2), None, Some(4), None]);
         assert_eq!(rates(Sample::OneIn(1), &[FULL]), [None]);
     }
 
@@ -261,7 +267,7 @@ mod tests {
     #[test]
     fn what_the_former_rate_left_in_the_ring_does_not_count() {
         let start = Instant::now();
-        let mut load = Load::new(Sample::Automatic, RING, start);
+        let mut load = Load::new(Sample::default(), RING, start);
         let after = |ms| start + Duration::from_millis(ms);
         assert_eq!(load.drained(&LOSSES, after(500)), None, "the start is a change too");
         assert_eq!(load.drained(&LOSSES, after(1500)), Some(4));

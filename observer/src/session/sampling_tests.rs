@@ -65,6 +65,7 @@ impl Recording {
     /// next one is due, and go on reporting what it leaves out.
     fn thinned(&self, lowered: &[(f64, u32)], late: bool) -> Frame {
         let mut session = Session::new(Arc::clone(&self.header), SourceKind::Recording, String::new(), Session::default_rules());
+        session.what_if(&[100]);
         let (mut left, mut rates) = (lowered, (1, 1));
         for (at, (event, hashes)) in self.events.iter().enumerate() {
             if let [(share, one_in), rest @ ..] = left
@@ -79,7 +80,15 @@ impl Recording {
                 session.apply(event);
             }
         }
+        session.finish();
         session.frame()
+    }
+
+    /// The whole of a share of it, from its beginning.
+    fn until(&self, share: f64) -> Frame {
+        let end = share * self.events.len() as f64;
+        let events = self.events.iter().enumerate().filter(|(at, _)| (*at as f64) < end).map(|(_, event)| event.clone());
+        Self { header: Arc::clone(&self.header), events: events.collect() }.thinned(&[], false)
     }
 
     /// One of the disjoint samples of one in so many; the first is the kernel's.
@@ -225,6 +234,24 @@ fn what_is_left_out_leaves_no_trace_however_late_the_programs_learn_of_it() {
     let total = |frame: &Frame| pages(frame).iter().flatten().flatten().sum::<u64>() as f64;
     let all = total(&recording.thinned(&[], false));
     assert!(total(&soon) < 0.15 * all, "{} of {all}", total(&soon));
+}
+
+#[test]
+fn what_if_caches_begin_anew_at_a_lowered_rate() {
+    let recording = Recording::read();
+    let whole = recording.thinned(&[], false).what_if;
+    for (share, one_in) in [(0.1, 4), (0.3, 8), (0.3, 32)] {
+        let before = recording.until(share).what_if;
+        let thinned = recording.thinned(&[(share, one_in)], false).what_if;
+        assert_eq!(thinned.len(), whole.len());
+        for ((thinned, whole), before) in thinned.iter().zip(&whole).zip(&before) {
+            let (scaled, truth) = (thinned.refaults * u64::from(one_in), whole.refaults - before.refaults);
+            println!("{} from {share} on 1/{one_in}: {scaled} refaults estimated, {truth} of all", whole.rules);
+            assert!(scaled.abs_diff(truth) * 100 < 15 * truth, "{} from {share} on 1/{one_in}: {scaled}, {truth}", whole.rules);
+            let pages = thinned.pages * u64::from(one_in);
+            assert!(pages.abs_diff(whole.pages) * 100 < 10 * whole.pages, "{pages} of {}", whole.pages);
+        }
+    }
 }
 
 #[test]

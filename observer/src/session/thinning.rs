@@ -37,8 +37,16 @@ impl Session {
         self.sampling.thin(one_in);
         let at_ns = self.last_ts.saturating_sub(self.first_ts);
         self.sampling.changes.push(RateChange { at_ns, one_in });
-        // Their sizes and what they hold belong to the former sample.
-        self.free_run = None;
+        self.feed_anew(one_in);
+    }
+
+    /// The what-if caches begin anew: their sizes and what they hold belong to the former sample. As at the beginning of a stream they are
+    /// empty, and what the kernel refaults is what they refault.
+    fn feed_anew(&mut self, one_in: u32) {
+        let Some(free_run) = self.free_run.take() else { return };
+        self.free_run = Some(Box::new(free_run.anew(one_in)));
+        let resident: Vec<Slot> = self.world.all().collect();
+        resident.into_iter().for_each(|slot| self.weigh(slot, true));
     }
 
     /// Whether a folio is one that the rate in force leaves out.
@@ -60,8 +68,7 @@ impl Session {
     pub(super) fn thinning_note(&self) -> Option<String> {
         let RateChange { at_ns, one_in } = self.sampling.changes.last()?;
         let seconds = *at_ns as f64 / 1e9;
-        Some(format!(
-            "events or folios were too many or too dear: one folio in {one_in} is observed since {seconds:.1} s, and there are no what-if caches"
-        ))
+        let caches = if self.free_run.is_some() { ", and what-if caches began anew then" } else { "" };
+        Some(format!("events or folios were too many or too dear: one folio in {one_in} is observed since {seconds:.1} s{caches}"))
     }
 }

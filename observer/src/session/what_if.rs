@@ -142,6 +142,20 @@ impl FreeRun {
         }
     }
 
+    /// The same rule sets and sizes on a stream that shows fewer folios from here on: one in `sample`. Nothing of what was fed holds
+    /// there; cgroups' limits do.
+    pub(crate) fn anew(self, sample: u32) -> Self {
+        let was = self.sample;
+        let page_size = u32::try_from(self.page_size).unwrap_or(u32::MAX);
+        let mut new = Self { refused: self.refused, ..Self::new(self.rules, &self.percents, sample, page_size, self.cpus) };
+        for Cgroup { id, limit, .. } in self.cgroups {
+            if let Some(pages) = limit {
+                new.limit(id, pages.saturating_mul(was).saturating_mul(new.page_size));
+            }
+        }
+        new
+    }
+
     /// The CPU of the events to come.
     pub(crate) fn run_on(&mut self, cpu: u16) {
         self.cpu = (u32::from(cpu) % self.cpus) as u8;

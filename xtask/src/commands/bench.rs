@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// How often they measure each way.
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
+    /// What observer is told as `--sample` by `pressure`: each is a way of its own.
+    #[arg(long, default_value = "auto,1/1,1/64", value_delimiter = ',', value_name = "RATE")]
+    sample: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         super::bench_capture::run(&args.kernel, args.rounds.into())?;
     }
     if args.what.contains(&What::Pressure) {
-        super::bench_pressure::run(&args.kernel, args.rounds.into())?;
+        super::bench_pressure::run(&args.kernel, args.rounds.into(), &args.sample)?;
     }
     Ok(ExitCode::SUCCESS)
 }

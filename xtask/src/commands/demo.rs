@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         // Only the recording may reach the pipe.
         step.argv = ["sh", "-c", "exec \"$@\" >&2", "sh"].into_iter().map(str::to_owned).chain(step.argv.drain(..)).collect();
     }
-    let record = ["observer", "record", "-o", "-", "--memory-max"].into_iter().map(str::to_owned);
+    let record = ["observer", "record", "-o", "-", "--sample", "1/1", "--memory-max"].into_iter().map(str::to_owned);
     steps.push(Step::new(record.chain([args.memory_max.to_string(), "--".to_owned()]).chain(command.iter().cloned())));
 
     let mut vm = Vm::new(Kernel::resolve(&args.kernel)?);

@@ -31,6 +31,8 @@ pub(super) struct Run {
     /// Events that were told, and that were not.
     pub(super) events: u64,
     pub(super) lost: u64,
+    /// One in how many folios was observed in the end.
+    pub(super) chosen: Option<u64>,
     /// Bytes in the end, and where they were more on the way there, those written while events came.
     pub(super) bytes: u64,
     pub(super) bytes_before: Option<u64>,
@@ -96,6 +98,7 @@ impl Files<'_> {
                 let source = &self.json("summary")?["source"];
                 run.events = source["events"].as_u64().context("events")?;
                 run.lost = source["lost"].as_u64().context("lost events")?;
+                run.chosen = source["sampling"].as_u64();
                 run.bytes = self.number("bytes")?;
             }
             Tracer::Counts => {

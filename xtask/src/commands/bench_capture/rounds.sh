@@ -11,9 +11,9 @@ export BPFTRACE_PERF_RB_PAGES=8192
 per_cpu_kib=$((32768 / $(nproc)))
 
 # Interrupted, too, the machine is left as it was.
-recorder=
+recorder= load=
 leave() {
-  [ -z "$recorder" ] || kill "$recorder"
+  for child in $recorder $load; do kill "$child"; done
   [ ! -d $tracing/instances/observer-bench ] || rmdir $tracing/instances/observer-bench
 }
 trap leave EXIT
@@ -35,6 +35,13 @@ observer_records() {
   done
   # The census of what is on the lists already is not what is measured.
   settled $recorder "$scratch"
+  if chooses_rate "$@"; then
+    workload zipf-read --file "$scratch/bench.file" --pages 16384 --theta 0.9 --reads 100000000000 > /dev/null & load=$!
+    sleep $choice
+    kill $load
+    wait $load || true
+    load=
+  fi
   $(measured) $recorder
   status=$?
   kill $recorder

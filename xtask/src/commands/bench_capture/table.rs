@@ -76,7 +76,9 @@ fn row(way: &Way, runs: &[Run]) -> Vec<String> {
         (ns, n) => format!("{} ns", ns / n),
     };
     let tracer = format!("{:.0} ns", median(runs.iter().map(|run| run.tracer)) * 1e9);
-    let (name, events, lost) = (way.name.to_owned(), events.to_string(), sum(|run| run.lost).to_string());
+    let chosen = runs.iter().filter_map(|run| run.chosen).max().filter(|_| !way.how.contains("--sample"));
+    let name = chosen.map_or_else(|| way.name.to_owned(), |one_in| format!("{}, which chose 1/{one_in}", way.name));
+    let (events, lost) = (events.to_string(), sum(|run| run.lost).to_string());
     vec![name, rate, format!("{kept:.1} %"), cpu, format!("{more:+.0} ns"), program, tracer, events, lost, bytes]
 }
 
@@ -120,6 +122,13 @@ mod tests {
             "| it | 250000 | 50.0 % | 4000 ns | +2000 ns | 150 ns | 500 ns | 20 | 2 | 40.0, compressed at its end 5.0, with the file's fixed part 15.0 |"
         );
         assert_eq!(last.matches('|').count(), text.lines().next().unwrap().matches('|').count());
+    }
+
+    #[test]
+    fn a_rate_that_was_left_to_observer_is_told() {
+        let name = |how| table(&[(&Way::new("it", Tracer::Observer, how), Ok(vec![Run { chosen: Some(8), ..Run::default() }]))]);
+        assert!(name("observer_records").contains("| it, which chose 1/8 |"));
+        assert!(name("observer_records --sample 1/8").contains("| it |"));
     }
 
     #[test]

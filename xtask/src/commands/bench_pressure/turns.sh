@@ -1,5 +1,5 @@
 # Reads go on in a cgroup that is smaller than their file, while observer comes and goes. $1: the folder with this script;
-# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch. After them observer's arguments of each
+# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch. After them what observer is told as --sample, each a
 # way. Results: `slices`, from the workload; `stretches`, when which way (from 0 on, or `none`) watched, in seconds since boot;
 # WAY.TURN.summary; `failed` with the reason.
 folder=$1 turns=$2 out=$3 scratch=$4 seconds=$5
@@ -11,7 +11,7 @@ fail() { echo "$*" > "$out/failed"; exit 1; }
 
 workload= recorder= group=
 leave() {
-  for child in $workload $recorder; do kill -CONT "$child"; kill "$child"; wait "$child"; done 2> /dev/null
+  for child in $workload $recorder; do kill "$child"; wait "$child"; done 2> /dev/null
   [ -z "$group" ] || rmdir "$group"
 }
 trap leave EXIT
@@ -33,25 +33,21 @@ make_group() {
 now() { cut -d ' ' -f 1 /proc/uptime; }
 
 stretch() {
-  kill -CONT $workload
-  # What comes first belongs to the way before.
-  sleep 0.3
   begun=$(now)
   sleep "$seconds"
+  kill -0 $workload || fail "the workload ended: $(tail -n 1 "$out/workload.stderr")"
   echo "$1 $begun $(now)" >> "$out/stretches"
-  kill -STOP $workload || fail "the workload ended: $(tail -n 1 "$out/workload.stderr")"
 }
 
 watched() {
   : > "$scratch/run.arrows"
-  # Words of a way are meant to split.
-  observer record -o "$scratch/run.arrows" $2 > "$out/record.stderr" 2>&1 & recorder=$!
+  observer record -o "$scratch/run.arrows" --sample "$2" > "$out/record.stderr" 2>&1 & recorder=$!
   while ! [ -s "$scratch/run.arrows" ]; do
     kill -0 $recorder || { recorder=; fail "observer record: $(tail -n 1 "$out/record.stderr")"; }
     sleep 0.1
   done
-  # The census of what is on the lists already is not what is measured.
-  settled $recorder "$scratch"
+  # Neither the census of what is on the lists already is measured, nor the time until a rate is chosen.
+  if chooses_rate "--sample $2"; then sleep $choice; else sleep "$seconds"; fi
   stretch "$1"
   kill $recorder
   wait $recorder
@@ -68,12 +64,13 @@ sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" \
   > /dev/null 2> "$out/workload.stderr" & workload=$!
 # The cgroup is full, and what is popular is in it.
 sleep "$((seconds * 2))"
-kill -STOP $workload
 stretch none
 for turn in $(seq "$turns"); do
   way=0
-  for arguments in "$@"; do
-    watched $way "$arguments"
+  for sample in "$@"; do
+    watched $way "$sample"
+    # What a recorder leaves behind is written out.
+    sleep 2
     stretch none
     way=$((way + 1))
   done
