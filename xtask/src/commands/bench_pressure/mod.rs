@@ -26,7 +26,8 @@ pub(super) fn run(kernel: &str, turns: usize, samples: &[String]) -> Result<()> 
     // Emulated, the same reads take some ten times longer.
     let seconds = if script.is_native() { 8 } else { 20 };
     let result = script.run(|Folders { scripts, out, scratch }| {
-        let fixed = [scripts, &turns.to_string(), out, scratch, &seconds.to_string()].map(str::to_owned);
+        let kind = if script.is_native() { "host" } else { "guest" };
+        let fixed = [scripts, &turns.to_string(), out, scratch, &seconds.to_string(), kind].map(str::to_owned);
         fixed.into_iter().chain(samples.iter().cloned()).collect()
     });
     let read = |name: &str| fs::read_to_string(out.path().join(name));

@@ -1,9 +1,9 @@
 # Reads go on in a cgroup that is smaller than their file, while observer comes and goes. $1: the folder with this script;
-# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch. After them what observer is told as --sample, each a
-# way. Results: `slices`, from the workload; `stretches`, when which way (from 0 on, or `none`) watched, in seconds since boot;
+# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch; $6: `guest`, or
+# `host`. After them what observer is told as --sample, each a way. Results: `slices`, from the workload; `stretches`, when which way (from 0 on, or `none`) watched, in seconds since boot;
 # WAY.TURN.summary; `failed` with the reason.
-folder=$1 turns=$2 out=$3 scratch=$4 seconds=$5
-shift 5
+folder=$1 turns=$2 out=$3 scratch=$4 seconds=$5 where=$6
+shift 6
 . "$folder/settled.sh"
 
 pages=32768 limit=67108864
@@ -11,7 +11,7 @@ fail() { echo "$*" > "$out/failed"; exit 1; }
 
 workload= recorder= group=
 leave() {
-  for child in $workload $recorder; do kill "$child"; wait "$child"; done 2> /dev/null
+  for child in $workload $recorder; do kill -CONT "$child"; kill "$child"; wait "$child"; done 2> /dev/null
   [ -z "$group" ] || rmdir "$group"
 }
 trap leave EXIT
@@ -32,6 +32,13 @@ make_group() {
 # When it is now, in seconds since boot.
 now() { cut -d ' ' -f 1 /proc/uptime; }
 
+# The kernel patches running functions when a hook comes or goes; emulated CPUs may execute what is no longer there.
+while_stopped() {
+  if [ "$where" = guest ]; then kill -STOP $workload; fi
+  "$@"
+  if [ "$where" = guest ]; then kill -CONT $workload; fi
+}
+
 stretch() {
   begun=$(now)
   sleep "$seconds"
@@ -39,19 +46,27 @@ stretch() {
   echo "$1 $begun $(now)" >> "$out/stretches"
 }
 
-watched() {
+begin() {
   : > "$scratch/run.arrows"
-  observer record -o "$scratch/run.arrows" --sample "$2" > "$out/record.stderr" 2>&1 & recorder=$!
+  observer record -o "$scratch/run.arrows" --sample "$1" > "$out/record.stderr" 2>&1 & recorder=$!
   while ! [ -s "$scratch/run.arrows" ]; do
     kill -0 $recorder || { recorder=; fail "observer record: $(tail -n 1 "$out/record.stderr")"; }
     sleep 0.1
   done
-  # Neither the census of what is on the lists already is measured, nor the time until a rate is chosen.
-  if chooses_rate "--sample $2"; then sleep $choice; else sleep "$seconds"; fi
-  stretch "$1"
+}
+
+end() {
   kill $recorder
   wait $recorder
   recorder=
+}
+
+watched() {
+  while_stopped begin "$2"
+  # Neither the census of what is on the lists already is measured, nor the time until a rate is chosen.
+  if chooses_rate "--sample $2"; then sleep $choice; else sleep "$seconds"; fi
+  stretch "$1"
+  while_stopped end
   observer replay "$scratch/run.arrows" --json > "$out/$1.$turn.summary" || fail "observer replay failed"
   rm -f "$scratch/run.arrows"
 }
