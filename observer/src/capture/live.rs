@@ -281,6 +281,15 @@ impl Live {
         self.pending.push_back(event);
     }
 
+    /// Whether what this thread does from now on counts as the cost of events. It does unless told otherwise.
+    pub fn meter(&mut self, on_events: bool) {
+        if on_events {
+            self.sampler.resume();
+        } else {
+            self.sampler.pause();
+        }
+    }
+
     /// What the programs warned of since the last call, each kind once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);

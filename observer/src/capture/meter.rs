@@ -1,5 +1,5 @@
 //! What observing takes of this machine's processors: the time of the thread that takes events and works on them, and not what
-//! the census and the sweeps take, which fewer events do not make less.
+//! the census, the sweeps and the screen's pictures take, which fewer events do not make less.
 //!
 //! The programs themselves are not in it (the kernel counts them only where it is asked to, which costs some itself). They take
 //! about half of what this thread does (cost.md), on the processors of those that are observed.

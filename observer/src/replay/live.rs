@@ -32,6 +32,10 @@ impl Source for Live {
         Ok(true)
     }
 
+    fn on_events(&mut self, on_events: bool) {
+        self.meter(on_events);
+    }
+
     fn take_notes(&mut self) -> Vec<String> {
         self.take_warnings()
     }

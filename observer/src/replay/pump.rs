@@ -341,6 +341,7 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         }
         self.changed = false;
         let start = Instant::now();
+        self.source.on_events(false);
         let ended = self.over && self.next == self.queue.len();
         if ended {
             self.engine.finish();
@@ -350,6 +351,7 @@ impl<E: Engine, F: Fn() -> E> Pump<E, F> {
         frame.source.ended = ended && !self.repeat;
         frame.source.rounds = self.rounds;
         self.frames.send_replace(Arc::new(frame));
+        self.source.on_events(true);
         self.publish_at = start + PUBLISH_EVERY.max(4 * start.elapsed());
     }
 }

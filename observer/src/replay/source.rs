@@ -38,6 +38,10 @@ pub trait Source: Send {
         None
     }
 
+    /// Whether what this thread does from now on is work on events, or something that fewer of them would not make less. A live
+    /// kernel keeps the cost of the former within its share.
+    fn on_events(&mut self, _on_events: bool) {}
+
     /// Lines for the user since the last call.
     fn take_notes(&mut self) -> Vec<String> {
         Vec::new()

@@ -1,6 +1,7 @@
 //! Sources, pace and controls.
 
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::pump::{Options, Played};
@@ -47,7 +48,7 @@ impl Engine for Counter {
         };
         Frame {
             source,
-            header: std::sync::Arc::new(header()),
+            header: Arc::new(header()),
             lru: header().lru,
             calibration: Calibration::NotNeeded,
             rules: vec![],
@@ -64,6 +65,63 @@ impl Engine for Counter {
 
     fn note(&mut self, note: String) {
         self.note = note;
+    }
+}
+
+/// What was done, in order.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<&'static str>>>);
+
+impl Diary {
+    fn note(&self, what: &'static str) {
+        self.0.lock().unwrap().push(what);
+    }
+}
+
+/// A kernel that has events without end.
+struct Kernel(Diary, u64);
+
+impl Source for Kernel {
+    fn header(&self) -> Arc<crate::stream::Header> {
+        Arc::new(header())
+    }
+
+    fn kind(&self) -> SourceKind {
+        SourceKind::Live
+    }
+
+    fn name(&self) -> String {
+        String::new()
+    }
+
+    fn fill(&mut self, out: &mut Vec<Event>, _: Duration) -> anyhow::Result<bool> {
+        self.1 += 1;
+        std::thread::sleep(Duration::from_millis(1));
+        out.push(mark(header().start_boottime + self.1, self.1));
+        Ok(true)
+    }
+
+    fn on_events(&mut self, on_events: bool) {
+        self.0.note(if on_events { "on events" } else { "aside" });
+    }
+}
+
+/// Does as [`Counter`], and tells of it.
+struct Witness(Diary, Counter);
+
+impl Engine for Witness {
+    fn apply(&mut self, event: &Event) {
+        self.0.note("event");
+        self.1.apply(event);
+    }
+
+    fn frame(&self) -> Frame {
+        self.0.note("picture");
+        self.1.frame()
+    }
+
+    fn note(&mut self, note: String) {
+        self.1.note(note);
     }
 }
 
@@ -92,7 +150,7 @@ fn fast() -> Options {
 }
 
 /// Waits for a picture that `is` right.
-fn await_frame(player: &Player, is: impl Fn(&Frame) -> bool) -> std::sync::Arc<Frame> {
+fn await_frame(player: &Player, is: impl Fn(&Frame) -> bool) -> Arc<Frame> {
     let start = Instant::now();
     loop {
         let frame = player.frames.borrow().clone();
@@ -215,6 +273,28 @@ fn quitting_interrupts_a_long_seek() {
 }
 
 #[test]
+fn pictures_are_no_work_on_events() {
+    let diary = Diary::default();
+    let witness = diary.clone();
+    let engine = move || Witness(witness.clone(), Counter { kind: SourceKind::Live, ..counter() });
+    let player = Player::start(Box::new(Kernel(diary.clone(), 0)), engine, fast()).unwrap();
+    await_frame(&player, |frame| frame.source.events > 200);
+    player.controls.blocking_send(Control::Quit).unwrap();
+    player.join().unwrap();
+    let done = diary.0.lock().unwrap();
+    // The first is what there is to see before anything has come.
+    assert_eq!(done.first(), Some(&"picture"));
+    let mut on_events = true;
+    for what in &done[1..] {
+        match *what {
+            "on events" | "aside" => on_events = *what == "on events",
+            what => assert_eq!(what == "event", on_events, "{done:?}"),
+        }
+    }
+    assert!(on_events && done.iter().filter(|what| **what == "picture").count() > 3);
+}
+
+#[test]
 fn a_pump_ends_with_its_screen() {
     let player = Player::start(embedded(recording(10)), counter, Options { paused: true, ..Options::default() }).unwrap();
     player.join().unwrap();
@@ -332,7 +412,7 @@ proptest::proptest! {
     fn any_events_make_a_picture(
         events in proptest::collection::vec(crate::stream::tests::an_event(), 0..300), crowded in proptest::prelude::any::<bool>(),
     ) {
-        let mut session = Session::new(std::sync::Arc::new(header()), SourceKind::Recording, "hostile".into(), Session::default_rules());
+        let mut session = Session::new(Arc::new(header()), SourceKind::Recording, "hostile".into(), Session::default_rules());
         for event in events {
             session.apply(&if crowded { crowd(event) } else { event });
         }

@@ -15,8 +15,9 @@ settled() {
     sleep 1
   done
 }
-# Whether observer, told these arguments, chooses by itself how many folios to observe. Under a load it has in so many seconds: it
-# looks every five.
+
+# Whether observer, told these arguments, chooses by itself how many folios to observe. Under a load it has chosen after so many
+# seconds: it looks every five.
 choice=21
 chooses_rate() {
   case "$*" in

@@ -1,7 +1,7 @@
 # Reads go on in a cgroup that is smaller than their file, while observer comes and goes. $1: the folder with this script;
-# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch; $6: `guest`, or
-# `host`. After them what observer is told as --sample, each a way. Results: `slices`, from the workload; `stretches`, when which way (from 0 on, or `none`) watched, in seconds since boot;
-# WAY.TURN.summary; `failed` with the reason.
+# $2: turns; $3: where results go; $4: a folder for large files; $5: seconds of a stretch; $6: `guest`, or `host`. After
+# them what observer is told as --sample, each a way. Results: `slices`, from the workload; `stretches`, when which way (from
+# 0 on, or `none`) watched, in seconds since boot; WAY.TURN.summary; `failed` with the reason.
 folder=$1 turns=$2 out=$3 scratch=$4 seconds=$5 where=$6
 shift 6
 . "$folder/settled.sh"
