@@ -235,6 +235,8 @@ impl Live {
             drain.bytes += record.len() as u64;
             let event = wire::decode(&record)?;
             drop(record);
+            drain.taken.all += 1;
+            drain.taken.sampled += u64::from(matches!(event.body, Body::Folio(_) | Body::Range { .. }));
             self.on_demand.saw(&event);
             self.name_cgroup(&event, out);
             out.push(event);

@@ -98,6 +98,9 @@ impl Sampler {
     /// Takes note of a drain; the new rate when there has to be one, and why. It is in force from [`Sampler::keep_fewer`] on.
     pub(super) fn drained(&mut self, drain: &Drain) -> Option<(u32, Why)> {
         let now = Instant::now();
+        if let Some(meter) = &mut self.meter {
+            meter.drained(processor_time(), drain.taken);
+        }
         let why = if drain.full { Why::Full } else { Why::Fast };
         if let Some(one_in) = self.load.drained(drain, now) {
             self.start_anew();
@@ -144,11 +147,21 @@ fn keep(map: &mut Array<MapData, u32>, one_in: u32) -> Result<()> {
     map.set(0, one_in, 0).context("cannot say which folios to sample")
 }
 
+/// Events taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    pub(super) all: u64,
+    /// Of those: of folios, and of files' ranges. Clocks, sizes and names are told whatever the rate.
+    pub(super) sampled: u64,
+}
+
 /// What came of one drain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drain {
     /// Bytes taken.
     pub(super) bytes: u64,
+    /// The same as events.
+    pub(super) taken: Taken,
     /// Events lost since the drain before.
     pub(super) lost: u64,
     /// Folios were met that found the table of followed folios full.
@@ -215,7 +228,7 @@ mod tests {
     use super::*;
 
     const RING: u32 = 1 << 20;
-    const QUIET: Drain = Drain { bytes: 1000, lost: 0, full: false, lag: None };
+    const QUIET: Drain = Drain { bytes: 1000, taken: Taken { all: 9, sampled: 9 }, lost: 0, full: false, lag: None };
     const LOSSES: Drain = Drain { lost: 7, ..QUIET };
     const FULL: Drain = Drain { full: true, ..QUIET };
 
