@@ -75,8 +75,8 @@ pub struct Observe {
     pub cost: bool,
     /// Observe one in N folios, each for its whole life (1/64, or 64), and totals become estimates
     ///
-    /// auto observes all, and fewer once there are too many of them, their events come too fast, or observer's own work takes more
-    /// than 2 % of all processors' time: that is said on the screen and in the stream. 10% is auto with another such share. 1/1
+    /// auto observes all, and fewer once there are too many of them, their events come too fast, or observer's work on them takes
+    /// more than 2 % of all processors' time: that is said on the screen and in the stream. 10% is auto with another such share. 1/1
     /// observes all whatever happens, and counts what is lost.
     #[arg(long, value_name = "1/N|auto|SHARE%", default_value = "auto", value_parser = units::sample)]
     pub sample: Sample,

@@ -32,7 +32,8 @@ make_group() {
 # When it is now, in seconds since boot.
 now() { cut -d ' ' -f 1 /proc/uptime; }
 
-# The kernel patches running functions when a hook comes or goes; emulated CPUs may execute what is no longer there.
+# The kernel patches running functions when a hook comes or goes; emulated CPUs may execute what is no longer there, and the kernel
+# does not survive that.
 while_stopped() {
   if [ "$where" = guest ]; then kill -STOP $workload; fi
   "$@"
@@ -49,6 +50,8 @@ stretch() {
 begin() {
   : > "$scratch/run.arrows"
   observer record -o "$scratch/run.arrows" --sample "$1" > "$out/record.stderr" 2>&1 & recorder=$!
+  # Nothing else runs while hooks come, not even what looks whether they are there.
+  if [ "$where" = guest ]; then sleep 8; fi
   while ! [ -s "$scratch/run.arrows" ]; do
     kill -0 $recorder || { recorder=; fail "observer record: $(tail -n 1 "$out/record.stderr")"; }
     sleep 0.1
