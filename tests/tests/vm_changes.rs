@@ -139,7 +139,7 @@ fn capabilities_do_instead_of_root_and_are_given_up() {
     vm.programs.push(Program { package: "observer-tests", name: "with-capabilities" });
     let watch = |name: &str, command: &str| {
         shell(&format!(
-            "mkdir -p /tmp/{name}; chmod 777 /tmp/{name}; {command} record -o /tmp/{name}/run.arrows --duration 120s & recorder=$!; \
+            "mkdir -p /tmp/{name}; chmod 777 /tmp/{name}; {command} record -o /tmp/{name}/run.arrows --sample 1/1 --duration 120s & recorder=$!; \
              while ! [ -s /tmp/{name}/run.arrows ]; do sleep 0.1; done; \
              grep -h CapEff /proc/$recorder/task/*/status > /out/{name}.caps; \
              {}; kill $recorder; wait $recorder; observer replay /tmp/{name}/run.arrows --json > /out/{name}.json",
