@@ -34,7 +34,7 @@ pub(super) struct Meter {
 
 /// What came since the latest look.
 #[derive(Debug, Default)]
-struct Window {
+pub(super) struct Window {
     begun: Option<Instant>,
     spent: Duration,
     drains: u32,
@@ -83,8 +83,7 @@ impl Meter {
         if elapsed < WINDOW {
             return None;
         }
-        let Window { spent, drains, taken, mut empty, .. } = mem::take(&mut self.window);
-        self.start_anew(now);
+        let Window { spent, drains, taken, mut empty, .. } = self.start_anew(now);
         if !empty.is_empty() {
             let middle = empty.len() / 2;
             self.empty = *empty.select_nth_unstable(middle).1;
@@ -100,9 +99,9 @@ impl Meter {
         TIMES.into_iter().find(|times| cost <= self.limit * f64::from(*times)).or(TIMES.last().copied())
     }
 
-    /// What came so far does not count: the rate is another one now.
-    pub(super) fn start_anew(&mut self, now: Instant) {
-        self.window = Window { begun: Some(now), ..Window::default() };
+    /// What came so far does not count in the next answer: the rate is another one now, or it was answered for.
+    pub(super) fn start_anew(&mut self, now: Instant) -> Window {
+        mem::replace(&mut self.window, Window { begun: Some(now), ..Window::default() })
     }
 }
 
